@@ -1,0 +1,45 @@
+# make demo and make test work on a fresh machine with Python 3.11, pip and make.
+PYTHON ?= python3
+BIN := .venv/bin
+CORE := .venv/.core
+DEV := .venv/.dev
+BENCH := .venv/.bench
+
+.PHONY: demo test check bench clean
+
+demo: $(CORE)
+	$(BIN)/everhash demo
+
+test: $(DEV)
+	$(BIN)/python -m everhash.kernels
+	$(BIN)/pytest
+
+check: $(DEV)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(BENCH)
+	$(BIN)/python benchmarks/learn_speed.py
+	$(BIN)/python benchmarks/learn_growth.py
+	$(BIN)/python benchmarks/paper_cifar_gist.py
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis everhash-demo.png
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(CORE): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --editable .
+	touch $@
+
+$(DEV): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --editable ".[dev]"
+	touch $(CORE) $@
+
+$(BENCH): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --editable ".[bench]"
+	touch $(CORE) $@

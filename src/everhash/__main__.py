@@ -1,0 +1,5 @@
+"""`python -m everhash` is the command line."""
+
+from everhash.cli import run
+
+run()

@@ -1,0 +1,1 @@
+"""Benchmarks: data, protocols, runs and reports."""

@@ -1,0 +1,117 @@
+"""Codes: bits packed in words, stamped with the mapping that made them; and what makes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from everhash.errors import DimensionError
+from everhash.kernels.reference import masked_hamming
+
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """Ternary codes of `width` bits, packed: bit t of word j is hash function 64 j + t.
+
+    >>> codes = Codes.pack(np.array([[1, -1, 0], [1, 1, 1]], np.int8), version=7)
+    >>> codes.unpack().tolist(), codes.version
+    ([[1, -1, 0], [1, 1, 1]], 7)
+    """
+
+    words: Words
+    """(n, ceil(width / 64)) set where the bit is +1."""
+    mask: Words
+    """(n, ceil(width / 64)) set where the bit is active, that is not 0."""
+    width: int
+    version: int
+    """Of the mapping that made them; equal versions of one hasher mean equal functions."""
+
+    @classmethod
+    def pack(cls, signs: NDArray[np.int8], version: int) -> Self:
+        """Pack an (n, width) array of -1, 0 and +1."""
+        return cls(_packed(signs > 0), _packed(signs != 0), signs.shape[1], version)
+
+    def unpack(self) -> NDArray[np.int8]:
+        """Return the (n, width) array of -1, 0 and +1."""
+        on, active = (_unpacked(words, self.width) for words in (self.words, self.mask))
+        return np.where(active, np.where(on, 1, -1), 0).astype(np.int8)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+def _packed(bits: NDArray[np.bool_]) -> Words:
+    n, width = bits.shape
+    padded = np.zeros((n, -(-width // 64) * 64), np.bool_)
+    padded[:, :width] = bits
+    return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+
+
+def _unpacked(words: Words, width: int) -> NDArray[np.bool_]:
+    as_bytes = words.astype("<u8").view(np.uint8)
+    return np.unpackbits(as_bytes, axis=1, count=width, bitorder="little").astype(np.bool_)
+
+
+def hamming(queries: Codes, entries: Codes) -> NDArray[np.int64]:
+    """Return (n_queries, n_entries) masked Hamming distances: inactive bits do not count.
+
+    >>> query = Codes.pack(np.array([[1, 1, -1]], np.int8), version=0)
+    >>> hamming(query, Codes.pack(np.array([[1, 0, 1], [-1, -1, 1]], np.int8), 0)).tolist()
+    [[1, 3]]
+    """
+    if queries.width != entries.width:
+        raise DimensionError(expected=entries.width, got=queries.width, what="bits")
+    return np.array([masked_hamming(query, entries.words, entries.mask) for query in queries.words])
+
+
+def asymmetric(margins: NDArray[np.float32], entries: Codes) -> NDArray[np.float32]:
+    """Return (n_queries, n_entries) minus the sum of code times query margin over active bits.
+
+    The query keeps its margins instead of their signs, so a bit counts by how sure the query is of
+    it. For codewords this is the ranking of a linear classifier with weights sum_t c_t w_t.
+
+    >>> entries = Codes.pack(np.array([[1, 0, 1], [-1, -1, 1]], np.int8), version=0)
+    >>> asymmetric(np.array([[0.5, 2, -1]], np.float32), entries).tolist()
+    [[0.5, 3.5]]
+    """
+    if margins.shape[1] != entries.width:
+        raise DimensionError(expected=entries.width, got=margins.shape[1], what="bits")
+    scores: NDArray[np.float32] = margins @ entries.unpack().T.astype(np.float32)
+    return -scores
+
+
+@runtime_checkable
+class Hasher(Protocol):
+    """Hash functions that keep learning.
+
+    A hasher never sees an index, and an index never trains a hasher. They meet in two values:
+    `Codes`, and `versions_`, which says how often each hash function has changed. An index may
+    therefore re-encode exactly the bits that went stale, and count them.
+    """
+
+    @property
+    def versions_(self) -> NDArray[np.int64]:
+        """(width,) changes of each hash function. Its length is the current code width."""
+        ...
+
+    @property
+    def width_(self) -> int:
+        """Bits now."""
+        ...
+
+    def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Learn from a batch, in row order. Labels never seen before are welcome."""
+        ...
+
+    def margins(self, X: ArrayLike) -> NDArray[np.float32]:
+        """Return (n, width) real values whose signs are the bits."""
+        ...
+
+    def encode(self, X: ArrayLike) -> Codes:
+        """Hash rows of X. All bits active."""
+        ...

@@ -1,0 +1,114 @@
+"""Every error everhash raises on purpose.
+
+    EverhashError
+    ├── InputError (ValueError)         something handed in cannot be used
+    │   ├── FeatureTypeError (TypeError)   features that are no numbers
+    │   ├── DimensionError              wrong number of features, or not a table of rows
+    │   ├── NotFiniteError              NaN, infinity, or beyond float32, with the row's number
+    │   ├── LabelError                  a label that cannot be a label, or y of another length
+    │   ├── OptionError                 an option outside what is documented
+    │   └── LimitError                  more labels, features or bits than supported
+    ├── UnknownNameError (KeyError)     a label or name nobody has seen
+    ├── NotFittedError (ValueError, AttributeError)   asked before any row was learned
+    ├── ModelFileError (ValueError)     a model file that is damaged, foreign or hostile
+    └── DataMissingError (FileNotFoundError)          a dataset that is not on this machine
+
+Each says what was expected, what came, and in `hint` what to do. None of them leaves anything
+half-applied. `EXIT_CODES` maps each class to the exit status of the command line.
+"""
+
+from __future__ import annotations
+
+
+class EverhashError(Exception):
+    """Base of all deliberate errors: a one-line message, and a hint that says what to do."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class InputError(EverhashError, ValueError):
+    """Something handed in cannot be used."""
+
+
+class FeatureTypeError(InputError, TypeError):
+    """Features that cannot be read as numbers."""
+
+
+class DimensionError(InputError):
+    """An array has the wrong number of features or the wrong number of axes."""
+
+    def __init__(
+        self, *, expected: int, got: int, what: str = "features", owner: str = "this hasher"
+    ) -> None:
+        super().__init__(
+            f"X has {got} {what}, but {owner} is expecting {expected} {what} as input",
+            hint="embed the data as before, or start a new one",
+        )
+        self.expected = expected
+        self.got = got
+
+
+class NotFiniteError(InputError):
+    """A row holds NaN or infinity, or a value float32 cannot work with."""
+
+    def __init__(self, *, row: int) -> None:
+        super().__init__(
+            f"row {row} holds NaN, infinity or a value beyond 1e37",
+            hint="drop or repair the row; nothing of this batch was used",
+        )
+        self.row = row
+
+
+class LabelError(InputError):
+    """A label that cannot be a label, or labels that do not line up with the rows."""
+
+
+class OptionError(InputError):
+    """An option outside what is documented."""
+
+
+class LimitError(InputError):
+    """More labels, features or bits than everhash supports."""
+
+
+class UnknownNameError(EverhashError, KeyError):
+    """A label or a name that nobody has seen."""
+
+
+class NotFittedError(EverhashError, ValueError, AttributeError):
+    """The hasher was asked for codes before it saw a row."""
+
+    def __init__(self) -> None:
+        super().__init__("this hasher has not seen a row yet", hint="call partial_fit(X, y) first")
+
+
+class ModelFileError(EverhashError, ValueError):
+    """A model file that is damaged, foreign, or made to do harm."""
+
+
+class DataMissingError(EverhashError, FileNotFoundError):
+    """A dataset that is not on this machine."""
+
+
+class CodebookWarning(UserWarning):
+    """A cycle has more labels than there are distinct words; words are being reused."""
+
+
+EXIT_CODES: dict[type[EverhashError], int] = {
+    InputError: 2,
+    UnknownNameError: 3,
+    NotFittedError: 4,
+    ModelFileError: 5,
+    DataMissingError: 6,
+}
+
+
+def exit_code(error: EverhashError) -> int:
+    """Return the process exit status for an error; 1 where no class above says otherwise."""
+    return next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)

@@ -1,0 +1,80 @@
+"""What scikit-learn asks of an estimator, without importing scikit-learn until it asks.
+
+Deriving from `sklearn.base.BaseEstimator` would cost every user a second at start-up.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.errors import NotFittedError, OptionError
+
+
+class Estimator:
+    """Parameters by name, cloning, tags and column names, as scikit-learn defines them.
+
+    A subclass stores each constructor argument under its own name and does nothing else there.
+    """
+
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+    """Only there when the first batch had column names."""
+
+    @classmethod
+    def _parameter_names(cls) -> list[str]:
+        return list(inspect.signature(cls).parameters)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn's
+        """Return the constructor's arguments as they are now."""
+        return {name: getattr(self, name) for name in self._parameter_names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change constructor arguments by name."""
+        unknown = sorted(set(params) - set(self._parameter_names()))
+        if unknown:
+            raise OptionError(
+                f"{type(self).__name__} has no option {unknown[0]!r}",
+                hint=f"it has {', '.join(self._parameter_names())}",
+            )
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self)).parameters
+        changed = (
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if repr(value) != repr(defaults[name].default)
+        )
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type="transformer",
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(preserves_dtype=[]),
+            input_tags=InputTags(sparse=False),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
+    def _require_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError
+
+    def _check_columns(self, X: Any, n_features: int, *, first: bool) -> None:
+        """Hold column names of data frames to those of the first batch."""
+        if hasattr(X, "columns") or hasattr(self, "feature_names_in_"):
+            from sklearn.utils.validation import validate_data
+
+            validate_data(self, X, reset=first, skip_check_array=True)
+        elif first:
+            self.n_features_in_ = n_features

@@ -1,0 +1,211 @@
+"""The specification of every kernel, in NumPy. `compiled` must agree; a Hypothesis test says so.
+
+Sums run in another order there, so results agree to the last bit wherever sums are exact (whole
+numbers, dyadic fractions) and to rounding elsewhere. All else is the same operation in the same
+order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Counts = NDArray[np.int64]
+Words = NDArray[np.uint64]
+Signs = NDArray[np.int8]
+Flags = NDArray[np.bool_]
+Chances = NDArray[np.float64]
+
+HINGE, SQUARED_HINGE, LOGISTIC = 0, 1, 2
+"""Losses l(m) of a margin m = c·(w·x); each is at least 1 where the bit is wrong (m <= 0), so their
+sum bounds the Hamming distance from above: max(0, 1 - m), its square, and log2(1 + exp(-m))."""
+
+
+def slope(loss: int, margins: Floats) -> Floats:
+    """Return -l'(m) for each margin: how hard the loss pushes it up. Zero means no update.
+
+    >>> slope(HINGE, np.array([-1, 0.5, 1, 2], np.float32)).tolist()
+    [1.0, 1.0, 0.0, 0.0]
+    """
+    m = margins.astype(np.float32)
+    if loss == HINGE:
+        return (m < 1).astype(np.float32)
+    pushes: Floats
+    if loss == SQUARED_HINGE:
+        pushes = np.maximum(np.float32(0), np.float32(2) * (np.float32(1) - m))
+    else:
+        grown = np.exp(np.minimum(m, np.float32(80)))
+        pushes = (np.float32(1 / np.log(2)) / (np.float32(1) + grown)).astype(np.float32)
+    return pushes
+
+
+def learn(
+    Z: Floats,
+    labels: Counts,
+    joins: Flags,
+    codewords: Signs,
+    labels_per_cycle: int,
+    last: Floats,
+    mean: Floats,
+    updates: Counts,
+    averaged: Counts,
+    rounds: Counts,
+    restarts: Counts,
+    step: float,
+    decays: bool,
+    loss: int,
+) -> None:
+    """Line 20 of Algorithm 1, for every row in order: one step of SGD on the label's own functions.
+
+    The mean weighs each iterate by the rounds it stood for; the newest counts once until it is
+    replaced. So a function's mean, like its last iterate, moves only when the function errs.
+
+    Args:
+        Z: (n, d) rows of unit length; a row of zeros teaches nothing.
+        labels: (n,) number of each row's label, in order of arrival.
+        joins: (n,) where a label meets its cycle for the first time: averages start again.
+        codewords: (n_labels, k) of -1/+1, each label's word on its own cycle.
+        labels_per_cycle: label number i lives in cycle i // labels_per_cycle.
+        last: (n_cycles, k, d) the newest iterate, changed in place.
+        mean: (n_cycles, k, d) mean of the iterates, changed in place; (0, k, d) for no averaging.
+        updates: (n_cycles, k) how often each function has changed, changed in place.
+        averaged: (n_cycles, k) rounds each mean accounts for, changed in place.
+        rounds: (n_cycles,) rows each cycle has learned from, changed in place.
+        restarts: (n_cycles,) the round after which averages started again, changed in place.
+        step: the step size, divided by the square root of the cycle's round if `decays`.
+        decays: whether the step shrinks.
+        loss: HINGE, SQUARED_HINGE or LOGISTIC.
+    """
+    one = np.float32(1)
+    for z, label, joined in zip(Z, labels, joins, strict=True):
+        cycle = label // labels_per_cycle
+        W, word = last[cycle], codewords[label].astype(np.float32)
+        if joined:
+            averaged[cycle], restarts[cycle] = 0, rounds[cycle]
+        if not z.any():
+            continue
+        rounds[cycle] += 1
+        eta = np.float32(step / np.sqrt(rounds[cycle]) if decays else step)
+        push = slope(loss, word * (W @ z))
+        moved = push > 0
+        before = W[moved]
+        W[moved] += (eta * push * word)[moved, None] * z
+        updates[cycle, moved] += 1
+        if len(mean):
+            number = rounds[cycle] - restarts[cycle]
+            stood = (number - averaged[cycle, moved] - 1).astype(np.float32)
+            share = stood / np.float32(max(number - 1, 1))
+            M = mean[cycle, moved]
+            M += (before - M) * share[:, None]
+            M += (W[moved] - M) * (one / np.float32(number))
+            mean[cycle, moved] = M
+            averaged[cycle, moved] = number
+
+
+def margins(Z: Floats, functions: Floats) -> Floats:
+    """Return w·z for every row and hash function.
+
+    A result depends on its own row and function only, to the last bit: not on the other rows of the
+    batch, not on how many cycles there are. BLAS does not promise that.
+
+    Args:
+        Z: (n, d) rows.
+        functions: (n_cycles, k, d) hash functions.
+
+    Returns:
+        (n, n_cycles * k), cycle by cycle.
+    """
+    return Z @ functions.reshape(-1, functions.shape[2]).T
+
+
+QUIET = 4
+"""A label is quiet once its cycle has heard this many rows, times its labels, without it."""
+
+
+def plan_replay(
+    labels: Counts,
+    labels_per_cycle: int,
+    known: int,
+    chances: Chances,
+    clock: Counts,
+    heard: Counts,
+    seen: Counts,
+    slots: Counts,
+    stored: int,
+) -> tuple[Counts, Counts, Counts, Flags, Counts, int]:
+    """Follow each new row with a remembered one of a label gone quiet; keep the memory a sample.
+
+    A label of the same cycle is drawn for each new row. If the stream has not sent it for a long
+    while, one of its remembered rows is learned again; otherwise the stream needs no help. For each
+    label the memory holds a uniform sample of its rows (reservoir sampling). None of this depends
+    on the weights, so the schedule of a whole block is laid out first.
+
+    Args:
+        labels: (n,) number of each new row's label.
+        labels_per_cycle: label number i lives in cycle i // labels_per_cycle.
+        known: how many labels had arrived before this block.
+        chances: (n, 3+) uniform in [0, 1): which label to replay, which row, which to forget.
+        clock: (n_cycles,) new rows each cycle has had, changed in place.
+        heard: (n_labels,) its cycle's clock when each label last came, changed in place.
+        seen: (n_labels,) rows seen of each label, changed in place.
+        slots: (n_labels, r) where in the memory each label's rows lie, changed in place.
+        stored: how many rows the memory holds.
+
+    Returns:
+        sources: row of the block to learn from, or ~slot for a remembered one, in order.
+        times: the new row each one is, or follows.
+        learned: the label's number for each source.
+        joins: whether the label arrives with that source.
+        written: for each slot of the memory, the row of the block it now holds, or -1 if unchanged.
+        stored: how many rows the memory holds now.
+    """
+    keep = slots.shape[1]
+    steps = []
+    written = np.full(stored + len(labels) * min(keep, 1), -1, np.int64)
+    for row, label in enumerate(labels):
+        steps.append((row, row, label, label >= known))
+        known = max(known, int(label) + 1)
+        if keep == 0:
+            continue
+        cycle = label // labels_per_cycle
+        first = cycle * labels_per_cycle
+        together = min(known - first, labels_per_cycle)
+        clock[cycle] += 1
+        heard[label] = clock[cycle]
+        other = first + int(chances[row, 0] * together)
+        held = min(int(seen[other]), keep)
+        if held and clock[cycle] - heard[other] > QUIET * together:
+            slot = int(slots[other, int(chances[row, 1] * held)])
+            source = int(written[slot]) if written[slot] >= 0 else ~slot
+            steps.append((source, row, other, False))
+        seen[label] += 1
+        if seen[label] <= keep:
+            slots[label, seen[label] - 1] = stored
+            written[stored] = row
+            stored += 1
+        else:
+            forget = int(chances[row, 2] * seen[label])
+            if forget < keep:
+                written[slots[label, forget]] = row
+    sources, times, learned, joins = np.array(steps, np.int64).reshape(-1, 4).T
+    return sources, times, learned, joins.astype(np.bool_), written[:stored], stored
+
+
+def masked_hamming(query: Words, bits: Words, mask: Words) -> Counts:
+    """Count the bits that differ from `query`, looking only where `mask` is set.
+
+    Paper: d_h = sum_t [f_t(x) != c_yt] |c_yt|, Section 3.
+
+    Args:
+        query: (w,) packed query code, all bits active.
+        bits: (n, w) packed stored codes; bit t of word j is hash function 64 j + t.
+        mask: (n, w) packed activity; 0 marks an inactive (ternary zero) bit.
+
+    >>> u = lambda *v: np.array(v, dtype=np.uint64)
+    >>> masked_hamming(u(0b1100), u(0b1010)[None], u(0b0111)[None]).tolist()
+    [2]
+    """
+    differs = (bits ^ query) & mask
+    total: Counts = np.bitwise_count(differs).sum(axis=1, dtype=np.int64)
+    return total

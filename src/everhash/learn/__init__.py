@@ -1,0 +1,1 @@
+"""Learning the mapping. Start with `hasher`: it is the paper."""

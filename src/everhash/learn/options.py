@@ -1,0 +1,141 @@
+"""The hasher's options, checked: what each may be, and what it turns into."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash import limits
+from everhash.errors import DimensionError, LimitError, OptionError
+from everhash.kernels import reference
+from everhash.learn import codebook
+
+LOSSES = {
+    "hinge": reference.HINGE,
+    "squared_hinge": reference.SQUARED_HINGE,
+    "logistic": reference.LOGISTIC,
+}
+SCHEDULES = ("constant", "sqrt")
+ONE_CYCLE = 2**62
+"""Labels a cycle, when there is to be only one."""
+
+
+class Options(NamedTuple):
+    """What the constructor's arguments mean."""
+
+    bits: int
+    labels_per_cycle: int
+    step: float
+    decays: bool
+    loss: int
+    average: bool
+    codebook: str | NDArray[np.int8]
+    replay: int
+    center: str | NDArray[np.float32] | None
+    seed: int | None
+
+    def same_shape_as(self, other: Options) -> bool:
+        """Whether a hasher begun with `other` can go on with these: step and loss may change."""
+        return all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in (
+                "bits",
+                "labels_per_cycle",
+                "average",
+                "codebook",
+                "replay",
+                "center",
+                "seed",
+            )
+        )
+
+
+def auto_labels_per_cycle(bits: int) -> int:
+    """Return 4 ceil(log2 k), the paper's advice, but never more labels than there are words.
+
+    >>> auto_labels_per_cycle(32), auto_labels_per_cycle(1)
+    (20, 2)
+    """
+    return int(min(4 * max(1, math.ceil(math.log2(bits))), 2**bits))
+
+
+def read_options(params: dict[str, Any], n_features: int) -> Options:
+    """Check every constructor argument."""
+    bits = _whole("bits", params["bits"], least=1)
+    if bits > limits.WIDTH:
+        raise LimitError(f"{bits} bits a cycle, at most {limits.WIDTH} are supported")
+    return Options(
+        bits=bits,
+        labels_per_cycle=_labels_per_cycle(params["labels_per_cycle"], bits),
+        step=_positive("step", params["step"]),
+        decays=_one_of("schedule", params["schedule"], SCHEDULES) == "sqrt",
+        loss=LOSSES[_one_of("loss", params["loss"], tuple(LOSSES))],
+        average=_flag("average", params["average"]),
+        codebook=_codebook(params["codebook"], bits),
+        replay=_whole("replay", params["replay"], least=0),
+        center=_center(params["center"], n_features),
+        seed=_seed(params["random_state"]),
+    )
+
+
+def _labels_per_cycle(value: Any, bits: int) -> int:
+    if value is None:
+        return ONE_CYCLE
+    if isinstance(value, str):
+        _one_of("labels_per_cycle", value, ("auto",))
+        return auto_labels_per_cycle(bits)
+    return _whole("labels_per_cycle", value, least=1)
+
+
+def _codebook(value: Any, bits: int) -> str | NDArray[np.int8]:
+    if isinstance(value, str):
+        return _one_of("codebook", value, codebook.KINDS)
+    return codebook.as_words(value, bits)
+
+
+def _center(value: Any, n_features: int) -> str | NDArray[np.float32] | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return _one_of("center", value, ("warmup",))
+    point = np.asarray(value)
+    if point.ndim != 1 or point.dtype.kind not in "fiu" or not np.isfinite(point).all():
+        raise OptionError(
+            f"center must be 'warmup', None or one finite number a feature, got shape {point.shape}"
+        )
+    if len(point) != n_features:
+        raise DimensionError(expected=len(point), got=n_features)
+    return point.astype(np.float32)
+
+
+def _seed(value: Any) -> int | None:
+    return None if value is None else _whole("random_state", value, least=0)
+
+
+def _whole(name: str, value: Any, *, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise OptionError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    return int(value)
+
+
+def _positive(name: str, value: Any) -> float:
+    ok = isinstance(value, Real) and not isinstance(value, bool)
+    if not ok or not 0 < float(value) < math.inf:
+        raise OptionError(f"{name} must be a positive number, got {value!r}")
+    return float(value)
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise OptionError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
+    if not isinstance(value, str) or value not in allowed:
+        raise OptionError(f"{name} {value!r} is unknown", hint=f"choose from {', '.join(allowed)}")
+    return value

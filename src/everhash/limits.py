@@ -1,0 +1,10 @@
+"""How large things may get, in one table."""
+
+DIMS = 16_384
+"""features a row"""
+
+LABELS = 1_000_000
+"""labels a hasher"""
+
+WIDTH = 2_000_000
+"""hash functions a hasher"""

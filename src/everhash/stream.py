@@ -1,0 +1,185 @@
+"""What comes in: rows of features and their labels, checked before anything learns from them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from everhash import limits
+from everhash.errors import (
+    DimensionError,
+    FeatureTypeError,
+    InputError,
+    LabelError,
+    LimitError,
+    NotFiniteError,
+)
+
+LARGEST = 1e37
+"""Rows are centred in float32; twice this still fits."""
+
+
+def as_rows(
+    X: ArrayLike, n_features: int | None = None, owner: str = "this hasher"
+) -> NDArray[np.float32]:
+    """Return X as an (n, d) float32 table, or say what is wrong with it.
+
+    `owner` is who expects `n_features` of them, for the message.
+
+    >>> as_rows([[1, 2], [3, 4]]).tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
+    table = _as_table(X)
+    n, d = table.shape
+    if n == 0 or d == 0:
+        what = "sample" if n == 0 else "feature"
+        raise InputError(
+            f"found array with 0 {what}(s) (shape={table.shape}) while a minimum of 1 is required",
+            hint="skip empty batches",
+        )
+    if d > limits.DIMS:
+        raise LimitError(f"{d} features a row, at most {limits.DIMS} are supported")
+    if n_features is not None and d != n_features:
+        raise DimensionError(expected=n_features, got=d, owner=owner)
+    usable = np.abs(table) < LARGEST
+    if not usable.all():
+        raise NotFiniteError(row=int(np.argmin(usable.all(axis=1))))
+    return np.ascontiguousarray(table, dtype=np.float32)
+
+
+def _as_table(X: Any) -> NDArray[Any]:
+    """Return X as a 2-d array of real numbers."""
+    if hasattr(X, "toarray"):
+        raise InputError(
+            "sparse data was passed, but dense data is required", hint="call X.toarray() first"
+        )
+    table = np.asarray(X)
+    if table.dtype.kind == "c":
+        raise InputError("Complex data not supported", hint="pass real features")
+    if table.ndim != 2:
+        raise InputError(
+            f"expected a 2-d array of rows, got {table.ndim}-d. Reshape your data: "
+            "X.reshape(1, -1) if it is a single row, X.reshape(-1, 1) if it is a single feature"
+        )
+    if table.dtype.kind not in "fiub":
+        try:
+            table = table.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise FeatureTypeError(f"features must be numbers: {error}") from None
+    return table
+
+
+class Labels(NamedTuple):
+    """The labels of a batch, as one step for each label of each row, in row order."""
+
+    values: list[Hashable]
+    """Distinct labels in order of first appearance."""
+    rows: NDArray[np.int64]
+    """Which row each step belongs to."""
+    which: NDArray[np.int64]
+    """Which of `values` each step carries."""
+
+
+def as_labels(y: Any, n_rows: int) -> Labels:
+    """Read y: a label a row, or a set of labels a row; None where a row has no label.
+
+    Labels are compared as Python compares dictionary keys, after NumPy scalars became Python ones:
+    7, np.int8(7) and 7.0 are one label, "7" is another.
+
+    >>> as_labels(["cat", None, {"dog", "cat"}], 3).values
+    ['cat', 'dog']
+    """
+    if y is None:
+        return Labels([], np.empty(0, np.int64), np.empty(0, np.int64))
+    column = _as_column(y)
+    if len(column) != n_rows:
+        raise LabelError(
+            f"{n_rows} rows but {len(column)} labels", hint="give one label, set or None for each"
+        )
+    if isinstance(column, np.ndarray) and column.dtype.kind in "iubUf":
+        return _from_array(column)
+    return _from_objects(column)
+
+
+def _as_column(y: Any) -> Sequence[Any] | NDArray[Any]:
+    if isinstance(y, list | tuple):
+        return y
+    if isinstance(y, str | bytes | set | frozenset | dict) or not hasattr(y, "__array__"):
+        raise LabelError(
+            f"y must be a sequence with one label a row, got {type(y).__name__}",
+            hint="wrap a single label in a list",
+        )
+    column = np.asarray(y)
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    if column.ndim != 1:
+        raise LabelError(
+            f"y should be a 1d array, got an array of shape {column.shape} instead",
+            hint="several labels a row are given as sets",
+        )
+    return column
+
+
+def _from_array(column: NDArray[Any]) -> Labels:
+    """Number the labels of a plain array without looking at each one in Python."""
+    if column.dtype.kind == "f" and not np.isfinite(column).all():
+        raise _not_a_label(column[~np.isfinite(column)][0], int(np.argmin(np.isfinite(column))))
+    distinct, first, inverse = np.unique(column, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    values = [_plain(value) for value in distinct[order].tolist()]
+    return Labels(values, np.arange(len(column)), rank[inverse])
+
+
+def _from_objects(column: Iterable[Any]) -> Labels:
+    number: dict[Hashable, int] = {}
+    rows, which = [], []
+    for row, entry in enumerate(column):
+        for label in _labels_of(entry, row):
+            rows.append(row)
+            which.append(number.setdefault(label, len(number)))
+    return Labels(list(number), np.array(rows, np.int64), np.array(which, np.int64))
+
+
+def _labels_of(entry: Any, row: int) -> list[Hashable]:
+    """Return the labels of one row, a set's in an order that does not change between runs."""
+    if entry is None:
+        return []
+    if isinstance(entry, set | frozenset):
+        several = {as_label(label, row) for label in entry}
+        return sorted(several, key=lambda label: (type(label).__name__, repr(label)))
+    return [as_label(entry, row)]
+
+
+def as_label(label: Any, row: int = 0) -> Hashable:
+    """Return one label in its plain Python form.
+
+    >>> as_label(np.int16(3)), as_label(np.str_("owl"))
+    (3, 'owl')
+    """
+    value: Hashable = _plain(label.item() if isinstance(label, np.generic) else label)
+    try:
+        hash(value)
+    except TypeError:
+        raise _not_a_label(label, row) from None
+    if value is None or value != value:  # noqa: PLR0124 - NaN is the one thing unequal to itself
+        raise _not_a_label(label, row)
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """Turn 3.0 into 3, so that integer labels survive a detour through a float column."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _not_a_label(label: Any, row: int) -> LabelError:
+    hint = "labels are numbers, strings or other hashable values; several a row are given as a set"
+    if isinstance(label, float | np.floating):
+        return LabelError(
+            f"Input y contains NaN or infinity in row {row}", hint="None = unlabelled"
+        )
+    return LabelError(f"row {row}: a {type(label).__name__} cannot be a label", hint=hint)
