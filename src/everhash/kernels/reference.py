@@ -58,8 +58,9 @@ def learn(
 ) -> None:
     """Line 20 of Algorithm 1, for every row in order: one step of SGD on the label's own functions.
 
-    The mean weighs each iterate by the rounds it stood for; the newest counts once until it is
-    replaced. So a function's mean, like its last iterate, moves only when the function errs.
+    The mean is that of the iterates of all rounds up to the function's last update, so it moves,
+    like the last iterate, only when the function errs: an iterate's rounds are added when the next
+    one replaces it.
 
     Args:
         Z: (n, d) rows of unit length; a row of zeros teaches nothing.

@@ -1,8 +1,8 @@
 """Random numbers that depend on what they are for, never on what was drawn before.
 
-Weights of a cycle, the word of a label, the chances of a row: each has a stream of its own, named by
-its purpose and number. Nothing has to be remembered to go on after a save, and how rows fall into
-batches cannot matter.
+Weights of a cycle, the word of a label, the chances of a row: each has a stream of its own, named
+by its purpose and number. Nothing has to be remembered to go on after a save, and how rows fall
+into batches cannot matter.
 """
 
 from __future__ import annotations

@@ -1,0 +1,57 @@
+"""How the cost of learning grows with rows and with labels: linearly, if all is well.
+
+    python benchmarks/learn_growth.py [--rows 1000000]
+
+The default hasher, d = 128, k = 32, batches of 10,000 rows around a centre for each label (seed 0).
+Making the rows is not timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash import OnlineHasher
+from everhash.bench.machine import describe_machine
+
+DIMS, BITS, BATCH = 128, 32, 10_000
+
+
+def batches(rows: int, labels: int) -> Iterator[tuple[NDArray[np.float32], NDArray[np.int64]]]:
+    rng = np.random.default_rng(0)
+    centres = rng.standard_normal((labels, DIMS), np.float32)
+    for start in range(0, rows, BATCH):
+        y = rng.integers(0, labels, min(BATCH, rows - start))
+        yield centres[y] + rng.standard_normal((len(y), DIMS), np.float32), y
+
+
+def seconds_to_learn(rows: int, labels: int) -> tuple[float, OnlineHasher]:
+    hasher, total = OnlineHasher(BITS), 0.0
+    for X, y in batches(rows, labels):
+        start = perf_counter()
+        hasher.partial_fit(X, y)
+        total += perf_counter() - start
+    return total, hasher
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    most = parser.parse_args().rows
+    print(describe_machine())
+    seconds_to_learn(1000, 10)  # kernels are loaded
+    print(f"{'rows':>10}{'labels':>8}{'width':>8}{'seconds':>10}{'us a row':>10}")
+    table = [(most // 100, 100), (most // 10, 100), (most, 100)]
+    table += [(most, labels) for labels in (10, 1_000, 10_000)]
+    for rows, labels in table:
+        total, hasher = seconds_to_learn(rows, labels)
+        width, each = hasher.width_, total / rows * 1e6
+        print(f"{rows:10,}{len(hasher.labels_):8,}{width:8,}{total:10.2f}{each:10.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""What every test shares: compiled kernels, a Hypothesis profile, and a small real stream."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from numpy.typing import NDArray
+
+from everhash import kernels
+
+settings.register_profile(
+    "everhash", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+settings.load_profile("everhash")
+
+
+class Stream(NamedTuple):
+    X: NDArray[np.float32]
+    y: NDArray[np.int64]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm_kernels() -> None:
+    """Compile once, outside any test's time."""
+    kernels.load()
+
+
+@pytest.fixture(scope="session")
+def digits() -> Stream:
+    """scikit-learn's digits in an order that mixes labels."""
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(X))
+    return Stream(X[order].astype(np.float32), y[order])
