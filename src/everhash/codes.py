@@ -34,7 +34,7 @@ class Codes:
     @classmethod
     def pack(cls, signs: NDArray[np.int8], version: int) -> Self:
         """Pack an (n, width) array of -1, 0 and +1."""
-        return cls(_packed(signs > 0), _packed(signs != 0), signs.shape[1], version)
+        return cls(pack_bits(signs > 0), pack_bits(signs != 0), signs.shape[1], version)
 
     def unpack(self) -> NDArray[np.int8]:
         """Return the (n, width) array of -1, 0 and +1."""
@@ -45,7 +45,12 @@ class Codes:
         return len(self.words)
 
 
-def _packed(bits: NDArray[np.bool_]) -> Words:
+def pack_bits(bits: NDArray[np.bool_]) -> Words:
+    """Pack (n, width) booleans: bit t of word j is column 64 j + t.
+
+    >>> pack_bits(np.array([[True, False, True]])).tolist()
+    [[5]]
+    """
     n, width = bits.shape
     padded = np.zeros((n, -(-width // 64) * 64), np.bool_)
     padded[:, :width] = bits
@@ -58,7 +63,9 @@ def _unpacked(words: Words, width: int) -> NDArray[np.bool_]:
 
 
 def hamming(queries: Codes, entries: Codes) -> NDArray[np.int64]:
-    """Return (n_queries, n_entries) masked Hamming distances: inactive bits do not count.
+    """Return (n_queries, n_entries) masked Hamming distances.
+
+    A bit that is inactive on either side does not count.
 
     >>> query = Codes.pack(np.array([[1, 1, -1]], np.int8), version=0)
     >>> hamming(query, Codes.pack(np.array([[1, 0, 1], [-1, -1, 1]], np.int8), 0)).tolist()
@@ -66,7 +73,11 @@ def hamming(queries: Codes, entries: Codes) -> NDArray[np.int64]:
     """
     if queries.width != entries.width:
         raise DimensionError(expected=entries.width, got=queries.width, what="bits")
-    return np.array([masked_hamming(query, entries.words, entries.mask) for query in queries.words])
+    distances = [
+        masked_hamming(query, entries.words, entries.mask & active)
+        for query, active in zip(queries.words, queries.mask, strict=True)
+    ]
+    return np.array(distances, np.int64).reshape(len(queries), len(entries))
 
 
 def asymmetric(margins: NDArray[np.float32], entries: Codes) -> NDArray[np.float32]:

@@ -6,5 +6,8 @@ DIMS = 16_384
 LABELS = 1_000_000
 """labels a hasher"""
 
+REPLAY = 1_000_000
+"""rows remembered a label"""
+
 WIDTH = 2_000_000
 """hash functions a hasher"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -44,7 +45,7 @@ def as_rows(
         raise LimitError(f"{d} features a row, at most {limits.DIMS} are supported")
     if n_features is not None and d != n_features:
         raise DimensionError(expected=n_features, got=d, owner=owner)
-    usable = np.abs(table) < LARGEST
+    usable = np.abs(table) < np.float32(LARGEST)  # a plain float would have to fit float16
     if not usable.all():
         raise NotFiniteError(row=int(np.argmin(usable.all(axis=1))))
     return np.ascontiguousarray(table, dtype=np.float32)
@@ -56,7 +57,10 @@ def _as_table(X: Any) -> NDArray[Any]:
         raise InputError(
             "sparse data was passed, but dense data is required", hint="call X.toarray() first"
         )
-    table = np.asarray(X)
+    try:
+        table = np.asarray(X)
+    except ValueError as error:
+        raise InputError(f"X is no table of rows: {error}", hint="rows of one length") from None
     if table.dtype.kind == "c":
         raise InputError("Complex data not supported", hint="pass real features")
     if table.ndim != 2:
@@ -64,10 +68,12 @@ def _as_table(X: Any) -> NDArray[Any]:
             f"expected a 2-d array of rows, got {table.ndim}-d. Reshape your data: "
             "X.reshape(1, -1) if it is a single row, X.reshape(-1, 1) if it is a single feature"
         )
+    if table.dtype.kind in "mM":
+        raise FeatureTypeError(f"features must be numbers, got {table.dtype}")
     if table.dtype.kind not in "fiub":
         try:
             table = table.astype(np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise FeatureTypeError(f"features must be numbers: {error}") from None
     return table
 
@@ -161,18 +167,23 @@ def as_label(label: Any, row: int = 0) -> Hashable:
     >>> as_label(np.int16(3)), as_label(np.str_("owl"))
     (3, 'owl')
     """
-    value: Hashable = _plain(label.item() if isinstance(label, np.generic) else label)
+    value: Hashable = _plain(label)
     try:
         hash(value)
-    except TypeError:
-        raise _not_a_label(label, row) from None
-    if value is None or value != value:  # noqa: PLR0124 - NaN is the one thing unequal to itself
+        usable = value is not None and bool(value == value)  # noqa: PLR0124 - NaN, NaT and pd.NA
+    except (TypeError, ValueError):
+        usable = False
+    if not usable or (isinstance(value, float) and math.isinf(value)):
         raise _not_a_label(label, row)
     return value
 
 
 def _plain(value: Any) -> Any:
-    """Turn 3.0 into 3, so that integer labels survive a detour through a float column."""
+    """Undo a detour through an array: a NumPy scalar becomes a Python one, and 3.0 becomes 3."""
+    if isinstance(value, np.generic):
+        value = float(value) if isinstance(value, np.longdouble) else value.item()
+    if isinstance(value, tuple):
+        return tuple(_plain(part) for part in value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

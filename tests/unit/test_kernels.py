@@ -144,7 +144,7 @@ def test_plan_replay_compiled_equals_reference_and_memory_is_true(
 ) -> None:
     """Both kernels lay out the same schedule, block after block, from the same memory."""
     stream = np.array(sorted(labels), np.int64)  # label by label, so that labels go quiet
-    chances = np.random.default_rng(seed).random((len(stream), 4))
+    chances = np.random.default_rng(seed).random((len(stream), reference.CHANCES))
     states = [
         [np.zeros(6, np.int64) for _ in range(3)] + [np.zeros((6, keep), np.int64)]
         for _ in range(2)

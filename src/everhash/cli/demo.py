@@ -16,6 +16,7 @@ from rich.table import Table
 
 from everhash import kernels
 from everhash.codes import asymmetric
+from everhash.errors import OptionError
 from everhash.learn.hasher import OnlineHasher
 from everhash.metrics import mean_average_precision
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 BITS, LABELS_PER_CYCLE, QUERIES = 32, 5, 297
 CODEWORD, MAPPING = "#1f6f8b", "#e07a3f"
+PICTURES = (".png", ".pdf", ".svg")
 
 
 class Checkpoint(NamedTuple):
@@ -54,6 +56,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Seed of the stream and the hasher.")] = 0,
 ) -> None:
     """Stream scikit-learn's digits label by label, learn in one pass, and draw what happened."""
+    _check_options(picture, seed)
     console = Console()
     with console.status("compiling kernels (some seconds on a machine's first run)"):
         kernels.load()
@@ -78,7 +81,19 @@ def demo(
         "under the newest mapping."
     )
     _draw(hasher, checkpoints, picture)
-    console.print(f"picture: {picture}")
+    typer.echo(f"picture: {picture}")
+
+
+def _check_options(picture: Path, seed: int) -> None:
+    """Refuse what would fail only after the stream has been learned."""
+    if seed < 0:
+        raise OptionError(f"--seed must be at least 0, got {seed}")
+    if not picture.parent.is_dir() or picture.is_dir():
+        raise OptionError(f"no picture can be written to {picture}", hint="name a file in a folder")
+    if picture.suffix.lower() not in PICTURES:
+        raise OptionError(
+            f"{picture} has no ending of a picture", hint=f"use one of {', '.join(PICTURES)}"
+        )
 
 
 def _digits(seed: int) -> tuple[Stream, NDArray[np.float32], NDArray[np.int64]]:

@@ -16,8 +16,10 @@ import numba
 import numpy as np
 
 from everhash.kernels.reference import (
+    CHANCES,
     HINGE,
     QUIET,
+    REPLAYS,
     SQUARED_HINGE,
     Chances,
     Counts,
@@ -178,10 +180,11 @@ def plan_replay(
 ) -> tuple[Counts, Counts, Counts, Flags, Counts, int]:
     """See `reference.plan_replay`."""
     keep = slots.shape[1]
-    sources = np.empty(2 * labels.size, np.int64)
-    times = np.empty(2 * labels.size, np.int64)
-    learned = np.empty(2 * labels.size, np.int64)
-    joins = np.zeros(2 * labels.size, np.bool_)
+    most = labels.size * (1 + REPLAYS)
+    sources = np.empty(most, np.int64)
+    times = np.empty(most, np.int64)
+    learned = np.empty(most, np.int64)
+    joins = np.zeros(most, np.bool_)
     written = np.full(stored + labels.size * min(keep, 1), -1, np.int64)
     steps = 0
     for row in range(labels.size):
@@ -196,20 +199,21 @@ def plan_replay(
         together = min(known - first, labels_per_cycle)
         clock[cycle] += 1
         heard[label] = clock[cycle]
-        other = first + int(chances[row, 0] * together)
-        held = min(seen[other], keep)
-        if held > 0 and clock[cycle] - heard[other] > QUIET * together:
-            slot = slots[other, int(chances[row, 1] * held)]
-            sources[steps] = written[slot] if written[slot] >= 0 else ~slot
-            times[steps], learned[steps] = row, other
-            steps += 1
+        for draw in range(1, CHANCES, 2):
+            other = first + int(chances[row, draw] * together)
+            held = min(seen[other], keep)
+            if held > 0 and clock[cycle] - heard[other] > QUIET * together:
+                slot = slots[other, int(chances[row, draw + 1] * held)]
+                sources[steps] = written[slot] if written[slot] >= 0 else ~slot
+                times[steps], learned[steps] = row, other
+                steps += 1
         seen[label] += 1
         if seen[label] <= keep:
             slots[label, seen[label] - 1] = stored
             written[stored] = row
             stored += 1
         else:
-            forget = int(chances[row, 2] * seen[label])
+            forget = int(chances[row, 0] * seen[label])
             if forget < keep:
                 written[slots[label, forget]] = row
     return (

@@ -122,6 +122,10 @@ def margins(Z: Floats, functions: Floats) -> Floats:
 
 QUIET = 4
 """A label is quiet once its cycle has heard this many rows, times its labels, without it."""
+REPLAYS = 2
+"""Quiet labels that may be replayed after each new row."""
+CHANCES = 2 * REPLAYS + 1
+"""Random numbers a new row takes."""
 
 
 def plan_replay(
@@ -135,9 +139,9 @@ def plan_replay(
     slots: Counts,
     stored: int,
 ) -> tuple[Counts, Counts, Counts, Flags, Counts, int]:
-    """Follow each new row with a remembered one of a label gone quiet; keep the memory a sample.
+    """Follow each new row with remembered ones of labels gone quiet; keep the memory a sample.
 
-    A label of the same cycle is drawn for each new row. If the stream has not sent it for a long
+    After each new row labels of the same cycle are drawn. If the stream has not sent one for a long
     while, one of its remembered rows is learned again; otherwise the stream needs no help. For each
     label the memory holds a uniform sample of its rows (reservoir sampling). None of this depends
     on the weights, so the schedule of a whole block is laid out first.
@@ -146,7 +150,8 @@ def plan_replay(
         labels: (n,) number of each new row's label.
         labels_per_cycle: label number i lives in cycle i // labels_per_cycle.
         known: how many labels had arrived before this block.
-        chances: (n, 3+) uniform in [0, 1): which label to replay, which row, which to forget.
+        chances: (n, CHANCES) uniform in [0, 1): which row to forget, then for each replay which
+            label and which of its rows.
         clock: (n_cycles,) new rows each cycle has had, changed in place.
         heard: (n_labels,) its cycle's clock when each label last came, changed in place.
         seen: (n_labels,) rows seen of each label, changed in place.
@@ -174,19 +179,20 @@ def plan_replay(
         together = min(known - first, labels_per_cycle)
         clock[cycle] += 1
         heard[label] = clock[cycle]
-        other = first + int(chances[row, 0] * together)
-        held = min(int(seen[other]), keep)
-        if held and clock[cycle] - heard[other] > QUIET * together:
-            slot = int(slots[other, int(chances[row, 1] * held)])
-            source = int(written[slot]) if written[slot] >= 0 else ~slot
-            steps.append((source, row, other, False))
+        for draw in range(1, CHANCES, 2):
+            other = first + int(chances[row, draw] * together)
+            held = min(int(seen[other]), keep)
+            if held and clock[cycle] - heard[other] > QUIET * together:
+                slot = int(slots[other, int(chances[row, draw + 1] * held)])
+                source = int(written[slot]) if written[slot] >= 0 else ~slot
+                steps.append((source, row, other, False))
         seen[label] += 1
         if seen[label] <= keep:
             slots[label, seen[label] - 1] = stored
             written[stored] = row
             stored += 1
         else:
-            forget = int(chances[row, 2] * seen[label])
+            forget = int(chances[row, 0] * seen[label])
             if forget < keep:
                 written[slots[label, forget]] = row
     sources, times, learned, joins = np.array(steps, np.int64).reshape(-1, 4).T

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from everhash.codes import pack_bits
 from everhash.errors import OptionError
 from everhash.learn import seeds
 from everhash.learn.growing import GrowingArray
@@ -45,8 +46,8 @@ class Codebook:
 
     def start_cycle(self, handed_out: Signs) -> None:
         """Begin a cycle in which these words are already taken."""
-        self._taken: GrowingArray[np.float32] = GrowingArray((self.bits,), np.float32)
-        self._taken.replace(handed_out.astype(np.float32))
+        self._taken: GrowingArray[np.uint64] = GrowingArray((-(-self.bits // 64),), np.uint64)
+        self._taken.replace(pack_bits(handed_out > 0))
         self._used = {word.tobytes() for word in handed_out}
 
     @property
@@ -62,7 +63,7 @@ class Codebook:
         """
         word = self._choose(seeds.generator(self._seed, seeds.WORDS, number))
         self._taken.grow_to(len(self._taken) + 1)
-        self._taken.rows[-1] = word
+        self._taken.rows[-1] = pack_bits(word[None] > 0)[0]
         self._used.add(word.tobytes())
         return word
 
@@ -76,8 +77,10 @@ class Codebook:
             return repeated
         if self._maxmin and position:
             pool = _random_words(max(8, min(512, COMPARISONS // position)), self.bits, rng)
-            agreement = pool.astype(np.float32) @ self._taken.rows.T
-            farthest: Signs = pool[int(agreement.max(axis=1).argmin())]
+            apart = np.zeros((len(pool), position), np.int64)
+            for mine, theirs in zip(pack_bits(pool > 0).T, self._taken.rows.T, strict=True):
+                apart += np.bitwise_count(mine[:, None] ^ theirs)  # BLAS would wait for busy cores
+            farthest: Signs = pool[int(apart.min(axis=1).argmax())]
             if farthest.tobytes() not in self._used:
                 return farthest
         return _free_word(self.bits, self._used, rng)
@@ -85,13 +88,16 @@ class Codebook:
 
 def as_words(words: ArrayLike, bits: int) -> Signs:
     """Check a user's own codebook: (n, bits) of -1 and +1, no word twice."""
-    table = np.asarray(words)
+    try:
+        table = np.array(words)
+    except ValueError as error:
+        raise OptionError(f"a codebook is a table of words: {error}") from None
     if table.ndim != 2 or table.shape[1] != bits or len(table) == 0:
         raise OptionError(
             f"a codebook for {bits} bits has shape (words, {bits}), got {table.shape}",
             hint="one word a row",
         )
-    if not np.isin(table, (-1, 1)).all():
+    if table.dtype.kind not in "fiu" or not np.isin(table, (-1, 1)).all():
         raise OptionError("a codebook holds -1 and +1 only", hint="map 0 bits to -1")
     if len(np.unique(table, axis=0)) < len(table):
         raise OptionError("a codebook holds no word twice", hint="np.unique(words, axis=0)")

@@ -8,7 +8,7 @@ Read this file beside the paper. `partial_fit` is Algorithm 1, one method a bloc
     Lambda, c_y         codewords_          (n_labels, width) of -1, 0, +1
     C                   codebook            where the k-bit words come from
     rho, k              labels_per_cycle, bits
-    m, n                n_cycles_, _labels_in_cycle
+    m, n                n_cycles_, and labels modulo rho
     eta_t               step, schedule
     l                   loss
     init()              Mapping.open_cycle
@@ -145,6 +145,7 @@ class OnlineHasher(Estimator):
         self._check_columns(X, rows.shape[1], first=first)
         if first:
             self._begin(options)
+            self._mapping.open_cycle()
         known = len(self._numbers)
         reused = self._assign_codewords(labels.values)
         numbers = np.array([self._numbers[value] for value in labels.values], np.int64)
@@ -158,7 +159,7 @@ class OnlineHasher(Estimator):
         return self
 
     def _begin(self, options: Options) -> None:
-        """Line 1: k functions, no labels yet."""
+        """Line 1: no labels yet; the first cycle's functions follow."""
         seed = int.from_bytes(os.urandom(8), "little") if options.seed is None else options.seed
         d = self.n_features_in_
         self._begun = options._replace(seed=seed)
@@ -169,7 +170,6 @@ class OnlineHasher(Estimator):
         self._memory = Memory(options.replay, d, seed=seed)
         point = options.center if isinstance(options.center, np.ndarray) else None
         self._center = Center(d, point, follows=isinstance(options.center, str))
-        self._mapping.open_cycle()
 
     def _assign_codewords(self, labels: list[Hashable]) -> list[Hashable]:
         """Lines 4-17: each new label takes a word on the current cycle's bits, and on no others.
@@ -286,6 +286,7 @@ class OnlineHasher(Estimator):
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Forget everything, then learn from X and y."""
         fresh = type(self)(**self.get_params()).partial_fit(X, y)
+        self.__dict__.pop("feature_names_in_", None)  # there only if the new data has names
         self.__dict__.update(fresh.__dict__)
         return self
 
@@ -301,7 +302,7 @@ class OnlineHasher(Estimator):
 
     def _read_options(self, n_features: int, first: bool) -> Options:
         options = read_options(self.get_params(), n_features)
-        if not first and not options._replace(seed=self._begun.seed).same_shape_as(self._begun):
+        if not first and not options.same_shape_as(self._begun):
             raise OptionError(
                 "only step, schedule and loss may change once learning has begun",
                 hint="call fit to start again",

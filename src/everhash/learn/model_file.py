@@ -1,6 +1,7 @@
 """A hasher in one safetensors file: arrays, and a JSON text that says what they are.
 
-    header            safetensors' own: names, dtypes, shapes and offsets of the arrays
+    header            safetensors' own: names, dtypes, shapes and offsets of the arrays; in its
+                      metadata, under "everhash", a JSON object:
       format          "everhash-hasher"
       version         "1"
       state           JSON: options, labels, counters
@@ -29,30 +30,36 @@ from everhash.errors import DataMissingError, EverhashError, InputError, ModelFi
 from everhash.learn.centering import WARMUP
 from everhash.learn.hasher import OnlineHasher
 from everhash.learn.options import read_options
+from everhash.stream import LARGEST, as_label
 
 FORMAT, VERSION = "everhash-hasher", "1"
 DAMAGED = "the file is damaged or was not written by everhash; restore it from a copy"
 NEWER = "it may come from a newer everhash; upgrade to read it"
-ARRAY_PARAMS = ("codebook", "center")
+ARRAY_PARAMS = {"codebook": (np.int8, 2), "center": (np.float32, 1)}
 """Options that may be arrays; the file keeps those beside the learned ones."""
+MOST = 2**62
+"""Counts in a file stay below this, so that counting on cannot overflow."""
 Arrays = dict[str, NDArray[Any]]
 
 
 def save_hasher(hasher: OnlineHasher, path: str | os.PathLike[str]) -> None:
     """Write a hasher. The file appears whole or not at all."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     hasher._require_fitted()
+    hasher._read_options(hasher.n_features_in_, first=False)
     arrays = _arrays_of(hasher)
-    state = json.dumps(_state_of(hasher))
-    metadata = {"format": FORMAT, "version": VERSION, "state": state}
-    metadata["sha256"] = _digest(state, arrays)
+    state = json.dumps(_state_of(hasher), default=float)  # a step may be a Fraction
+    about = {"format": FORMAT, "version": VERSION, "state": state, "sha256": _digest(state, arrays)}
+    # one entry only: safetensors writes several in any order, and no two files would be alike
+    content = save(arrays, {"everhash": json.dumps(about)})
     target = Path(path)
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
-        save_file(arrays, partial, metadata)
-        with partial.open("rb") as written:
-            os.fsync(written.fileno())
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
@@ -76,16 +83,27 @@ def _read(path: Path) -> tuple[str, Arrays]:
         raise DataMissingError(f"no model file at {path}", hint="OnlineHasher.save writes one")
     try:
         with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            _require(metadata.get("format") == FORMAT, f"{path}: not a hasher's file")
-            version = metadata.get("version")
+            about = _about(path, file.metadata() or {})
+            version = about.get("version")
             _require(version == VERSION, f"{path}: version {version!r:.20} is unknown", NEWER)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, TypeError, UnicodeError) as error:
+    except ModelFileError:
+        raise
+    except (SafetensorError, OSError, AttributeError, TypeError, ValueError) as error:
         raise ModelFileError(f"{path}: {error!s:.200}", hint=DAMAGED) from None
-    state = metadata.get("state", "")
-    _require(metadata.get("sha256") == _digest(state, arrays), f"{path}: checksum does not match")
+    state = str(about.get("state", ""))
+    _require(about.get("sha256") == _digest(state, arrays), f"{path}: checksum does not match")
     return state, arrays
+
+
+def _about(path: Path, metadata: dict[str, str]) -> dict[str, Any]:
+    try:
+        about = json.loads(metadata.get("everhash", "null"))
+    except RecursionError:
+        about = None
+    ours = isinstance(about, dict) and about.get("format") == FORMAT
+    _require(ours, f"{path}: not a hasher's file")
+    return dict(about)
 
 
 def _digest(state: str, arrays: Arrays) -> str:
@@ -141,21 +159,25 @@ def _plain(value: Any) -> Any:
 def _restore(state: dict[str, Any], arrays: Arrays) -> OnlineHasher:
     """Build the hasher, holding every size and index in the file against the others first."""
     params: dict[str, Any] = dict(state["params"])
-    params |= {name: arrays[f"given_{name}"] for name in ARRAY_PARAMS if f"given_{name}" in arrays}
+    for name, (dtype, ndim) in ARRAY_PARAMS.items():
+        if f"given_{name}" in arrays:
+            params[name] = _array(arrays, f"given_{name}", dtype, ndim)
     hasher = OnlineHasher(**params)
     last = _array(arrays, "last", np.float32, 3)
     cycles, k, d = last.shape
     _require(k == hasher.bits and 1 <= d <= limits.DIMS, "sizes do not fit the options")
+    _require(cycles * k <= limits.WIDTH, f"more than {limits.WIDTH} bits")
     options = read_options(hasher.get_params(), d)._replace(seed=_count(state["seed"], 2**128))
-    labels = [_label_from_json(label) for label in state["labels"]]
+    labels = [as_label(_label_from_json(label)) for label in _listed(state["labels"])]
     numbers = {label: number for number, label in enumerate(labels)}
     _require(len(numbers) == len(labels), "a label stands twice")
     opened = max(1, -(-len(labels) // options.labels_per_cycle))
     _require(cycles == opened, f"{len(labels)} labels need {opened} cycles, found {cycles}")
     hasher.n_features_in_ = d
-    if state["columns"]:
-        _require(len(state["columns"]) == d, "column names do not fit the features")
-        hasher.feature_names_in_ = np.array(state["columns"], dtype=object)
+    if columns := _listed(state["columns"]):
+        fit = len(columns) == d and all(isinstance(name, str) for name in columns)
+        _require(fit, "column names do not fit the features")
+        hasher.feature_names_in_ = np.array(columns, dtype=object)
     hasher._begin(options)
     hasher._numbers = numbers
     _restore_codewords(hasher, arrays, len(labels))
@@ -182,31 +204,37 @@ def _restore_mapping(hasher: OnlineHasher, arrays: Arrays, last: NDArray[Any]) -
     mapping.averaged.replace(_array(arrays, "averaged", np.int64, 2, (cycles, k)))
     mapping.rounds.replace(_array(arrays, "rounds", np.int64, 1, (cycles,)))
     mapping.restarts.replace(_array(arrays, "restarts", np.int64, 1, (cycles,)))
+    started = bool((mapping.restarts.rows <= mapping.rounds.rows).all())
+    _require(started, "averages start again after the last round")
 
 
 def _restore_center(hasher: OnlineHasher, arrays: Arrays, state: dict[str, Any]) -> None:
     center, d = hasher._center, hasher.n_features_in_
-    center.point = _array(arrays, "center", np.float32, 1, (d,)).copy()
-    center.total = _array(arrays, "center_total", np.float64, 1, (d,)).copy()
-    center.count = _count(state["center_count"], WARMUP + 1)
+    point = _array(arrays, "center", np.float32, 1, (d,))
+    total = _array(arrays, "center_total", np.float64, 1, (d,))
+    count = _count(state["center_count"], WARMUP + 1 if center.follows else 1)
+    _require(bool((np.abs(total) <= count * LARGEST).all()), "the center's total does not fit")
+    stands = (total / count).astype(np.float32) if count else center.point
+    _require(np.array_equal(point, stands), "the center is not where its rows put it")
+    center.point, center.total, center.count = point.copy(), total.copy(), count
 
 
 def _restore_memory(hasher: OnlineHasher, arrays: Arrays, state: dict[str, Any]) -> None:
     memory, d, keep = hasher._memory, hasher.n_features_in_, hasher._begun.replay
+    n = len(hasher._numbers)
     rows = _array(arrays, "memory", np.float32, 2, (None, d))
-    seen = _array(arrays, "seen", np.int64, 1)
-    slots = _array(arrays, "slots", np.int64, 2, (len(seen), keep))
-    clock = _array(arrays, "clock", np.int64, 1)
-    used = slots[np.arange(keep) < seen[:, None]]
-    _require(len(seen) <= len(hasher._numbers), "the memory knows labels that do not exist")
-    _require(len(clock) <= hasher.n_cycles_, "the memory knows cycles that do not exist")
+    seen = _array(arrays, "seen", np.int64, 1, (n,))
+    slots = _array(arrays, "slots", np.int64, 2, (n, keep))
+    clock = _array(arrays, "clock", np.int64, 1, (hasher.n_cycles_ if n else 0,))
+    used = slots[np.arange(keep) < seen[:, None]] if n else slots.reshape(-1)
     _require(np.array_equal(np.sort(used), np.arange(len(rows))), "the memory's slots do not fit")
+    _require(bool((np.abs(rows) < LARGEST).all()), "the memory holds values beyond the largest")
     memory.rows.replace(rows)
     memory.clock.replace(clock)
-    memory.heard.replace(_array(arrays, "heard", np.int64, 1, (len(seen),)))
+    memory.heard.replace(_array(arrays, "heard", np.int64, 1, (n,)))
     memory.seen.replace(seen)
     memory.slots.replace(slots)
-    memory.draws = _count(state["draws"], 2**62)
+    memory.draws = _count(state["draws"], MOST)
 
 
 def _array(
@@ -220,7 +248,8 @@ def _array(
     if array.dtype.kind == "f":
         _require(bool(np.isfinite(array).all()), f"array {name!r} holds NaN or infinity")
     elif array.dtype == np.int64:
-        _require(int(array.min(initial=0)) >= 0, f"array {name!r} holds a negative count")
+        counts = array.min(initial=0) >= 0 and array.max(initial=0) < MOST
+        _require(bool(counts), f"array {name!r} holds a count below 0 or too large to go on from")
     return array
 
 
@@ -228,6 +257,11 @@ def _count(value: Any, below: int) -> int:
     ok = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < below
     _require(ok, f"expected a count below {below}, got {value!r:.40}")
     return int(value)
+
+
+def _listed(value: Any) -> list[Any]:
+    _require(isinstance(value, list), f"expected a list, got a {type(value).__name__}")
+    return list(value)
 
 
 def _label_to_json(label: Hashable) -> Any:
@@ -250,7 +284,7 @@ def _label_from_json(value: Any) -> Hashable:
     if isinstance(value, dict) and set(value) == {"bytes"}:
         return bytes.fromhex(value["bytes"])
     if isinstance(value, dict) and set(value) == {"tuple"}:
-        return tuple(_label_from_json(part) for part in value["tuple"])
+        return tuple(_label_from_json(part) for part in _listed(value["tuple"]))
     raise ModelFileError("a label has an unknown form")
 
 

@@ -13,6 +13,7 @@ from everhash import limits
 from everhash.errors import DimensionError, LimitError, OptionError
 from everhash.kernels import reference
 from everhash.learn import codebook
+from everhash.stream import LARGEST
 
 LOSSES = {
     "hinge": reference.HINGE,
@@ -42,15 +43,7 @@ class Options(NamedTuple):
         """Whether a hasher begun with `other` can go on with these: step and loss may change."""
         return all(
             np.array_equal(getattr(self, name), getattr(other, name))
-            for name in (
-                "bits",
-                "labels_per_cycle",
-                "average",
-                "codebook",
-                "replay",
-                "center",
-                "seed",
-            )
+            for name in ("bits", "labels_per_cycle", "average", "codebook", "replay", "center")
         )
 
 
@@ -76,7 +69,7 @@ def read_options(params: dict[str, Any], n_features: int) -> Options:
         loss=LOSSES[_one_of("loss", params["loss"], tuple(LOSSES))],
         average=_flag("average", params["average"]),
         codebook=_codebook(params["codebook"], bits),
-        replay=_whole("replay", params["replay"], least=0),
+        replay=_whole("replay", params["replay"], least=0, most=limits.REPLAY),
         center=_center(params["center"], n_features),
         seed=_seed(params["random_state"]),
     )
@@ -88,7 +81,7 @@ def _labels_per_cycle(value: Any, bits: int) -> int:
     if isinstance(value, str):
         _one_of("labels_per_cycle", value, ("auto",))
         return auto_labels_per_cycle(bits)
-    return _whole("labels_per_cycle", value, least=1)
+    return min(_whole("labels_per_cycle", value, least=1), ONE_CYCLE)
 
 
 def _codebook(value: Any, bits: int) -> str | NDArray[np.int8]:
@@ -103,7 +96,7 @@ def _center(value: Any, n_features: int) -> str | NDArray[np.float32] | None:
     if isinstance(value, str):
         return _one_of("center", value, ("warmup",))
     point = np.asarray(value)
-    if point.ndim != 1 or point.dtype.kind not in "fiu" or not np.isfinite(point).all():
+    if point.ndim != 1 or point.dtype.kind not in "fiu" or not (np.abs(point) < LARGEST).all():
         raise OptionError(
             f"center must be 'warmup', None or one finite number a feature, got shape {point.shape}"
         )
@@ -113,13 +106,16 @@ def _center(value: Any, n_features: int) -> str | NDArray[np.float32] | None:
 
 
 def _seed(value: Any) -> int | None:
-    return None if value is None else _whole("random_state", value, least=0)
+    return None if value is None else _whole("random_state", value, least=0, most=2**128 - 1)
 
 
-def _whole(name: str, value: Any, *, least: int) -> int:
+def _whole(name: str, value: Any, *, least: int, most: int | None = None) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise OptionError(f"{name} must be a whole number of at least {least}, got {value!r}")
-    return int(value)
+    number = int(value)
+    if most is not None and number > most:
+        raise OptionError(f"{name} must be at most {most}, got {number}")
+    return number
 
 
 def _positive(name: str, value: Any) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash import kernels
+from everhash.kernels.reference import CHANCES
 from everhash.learn import seeds
 from everhash.learn.growing import GrowingArray
 
@@ -81,6 +82,8 @@ class Memory:
     def _chances(self, n: int) -> NDArray[np.float64]:
         """Return uniform numbers for the next n rows, the same however rows fall into batches."""
         stream = seeds.stream(self._seed, seeds.REPLAY)
-        stream.advance(self.draws)
+        steps = -(-CHANCES // 4)  # the stream moves four numbers a step
+        stream.advance(self.draws * steps)
         self.draws += n
-        return np.random.Generator(stream).random((n, 4))
+        numbers = np.random.Generator(stream).random((n, 4 * steps))
+        return np.ascontiguousarray(numbers[:, :CHANCES])
