@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from everhash import errors, metrics
     from everhash.codes import Codes, Hasher
     from everhash.errors import EverhashError
+    from everhash.index.index import Index
+    from everhash.index.matches import Matches
+    from everhash.index.refresh import RefreshReport
     from everhash.learn.advice import Advice, advise
     from everhash.learn.hasher import OnlineHasher
     from everhash.learn.model_file import load_hasher
@@ -24,7 +27,10 @@ __all__ = [
     "Codes",
     "EverhashError",
     "Hasher",
+    "Index",
+    "Matches",
     "OnlineHasher",
+    "RefreshReport",
     "__version__",
     "advise",
     "errors",
@@ -37,7 +43,10 @@ _HOMES = {
     "Codes": "everhash.codes",
     "EverhashError": "everhash.errors",
     "Hasher": "everhash.codes",
+    "Index": "everhash.index.index",
+    "Matches": "everhash.index.matches",
     "OnlineHasher": "everhash.learn.hasher",
+    "RefreshReport": "everhash.index.refresh",
     "advise": "everhash.learn.advice",
     "load_hasher": "everhash.learn.model_file",
 }

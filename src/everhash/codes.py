@@ -38,7 +38,7 @@ class Codes:
 
     def unpack(self) -> NDArray[np.int8]:
         """Return the (n, width) array of -1, 0 and +1."""
-        on, active = (_unpacked(words, self.width) for words in (self.words, self.mask))
+        on, active = (unpack_bits(words, self.width) for words in (self.words, self.mask))
         return np.where(active, np.where(on, 1, -1), 0).astype(np.int8)
 
     def __len__(self) -> int:
@@ -57,7 +57,8 @@ def pack_bits(bits: NDArray[np.bool_]) -> Words:
     return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
 
 
-def _unpacked(words: Words, width: int) -> NDArray[np.bool_]:
+def unpack_bits(words: Words, width: int) -> NDArray[np.bool_]:
+    """Undo `pack_bits`."""
     as_bytes = words.astype("<u8").view(np.uint8)
     return np.unpackbits(as_bytes, axis=1, count=width, bitorder="little").astype(np.bool_)
 

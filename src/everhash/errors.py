@@ -7,8 +7,12 @@
     │   ├── NotFiniteError              NaN, infinity, or beyond float32, with the row's number
     │   ├── LabelError                  a label that cannot be a label, or y of another length
     │   ├── OptionError                 an option outside what is documented
-    │   └── LimitError                  more labels, features or bits than supported
+    │   ├── IdError                     something that cannot be an id
+    │   ├── DuplicateIdError            an id that an entry has, or had
+    │   ├── StaleCodesError             codes of another version of the mapping
+    │   └── LimitError                  more labels, features, bits or results than supported
     ├── UnknownNameError (KeyError)     a label or name nobody has seen
+    │   └── UnknownIdError              an id no entry has
     ├── NotFittedError (ValueError, AttributeError)   asked before any row was learned
     ├── ModelFileError (ValueError)     a model file that is damaged, foreign or hostile
     └── DataMissingError (FileNotFoundError)          a dataset that is not on this machine
@@ -77,8 +81,43 @@ class LimitError(InputError):
     """More labels, features or bits than everhash supports."""
 
 
+class IdError(InputError):
+    """Something that cannot be an id."""
+
+
+class DuplicateIdError(InputError):
+    """An id that an entry already has, or once had."""
+
+    def __init__(self, value: int | str) -> None:
+        super().__init__(
+            f"id {value!r} is taken",
+            hint="ids are never used again, not even after a removal; nothing was added",
+        )
+        self.id = value
+
+
+class StaleCodesError(InputError):
+    """Codes made by another version of the mapping than the entries they are compared with."""
+
+    def __init__(self, *, expected: int, got: int) -> None:
+        super().__init__(
+            f"codes of mapping version {got}, entries of version {expected}",
+            hint="encode the queries again, or pass rows and let the index encode them",
+        )
+        self.expected = expected
+        self.got = got
+
+
 class UnknownNameError(EverhashError, KeyError):
     """A label or a name that nobody has seen."""
+
+
+class UnknownIdError(UnknownNameError):
+    """An id that no entry has."""
+
+    def __init__(self, value: int | str) -> None:
+        super().__init__(f"no entry has id {value!r}", hint="nothing was changed")
+        self.id = value
 
 
 class NotFittedError(EverhashError, ValueError, AttributeError):

@@ -6,6 +6,9 @@ DIMS = 16_384
 LABELS = 1_000_000
 """labels a hasher"""
 
+RESULTS = 1_000
+"""entries a query may ask for"""
+
 REPLAY = 1_000_000
 """rows remembered a label"""
 

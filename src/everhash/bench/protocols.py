@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.codes import Codes, asymmetric, hamming
+from everhash.index.index import Index
 from everhash.learn.hasher import OnlineHasher
 from everhash.metrics import average_precision
 
@@ -97,6 +98,22 @@ def score_mapping(
         _mean_ap(lambda part: hamming(_part(codes, part), stored), query_labels, entry_labels),
         _mean_ap(lambda part: -(hasher.margins(queries[part]) @ signs), query_labels, entry_labels),
     )
+
+
+def score_index(
+    index: Index,
+    queries: NDArray[np.float32],
+    query_labels: NDArray[np.int64],
+    entry_labels: NDArray[np.int64],
+    distance: str,
+) -> float:
+    """Return mAP of an index's whole ranking; entry i has id i and the i-th of `entry_labels`."""
+    values = []
+    for part in _parts(len(queries)):
+        found = index.search_radius(queries[part], np.inf, distance)
+        relevant = entry_labels[found.ids.astype(np.int64)] == query_labels[part, None]
+        values.append(average_precision(found.distances, relevant))
+    return float(np.concatenate(values).mean())
 
 
 def _mean_ap(

@@ -1,7 +1,8 @@
 """The hot loops: `reference` is the specification in NumPy, `compiled` the same names in Numba.
 
-The rest of everhash asks for them through `load()`, which compiles on a machine's first use (some
-seconds, then cached on disk) and is immediate afterwards.
+The rest of everhash asks for them through `load()`, for those of `search` through `load_search()`
+and for those of `refresh` through `load_refresh()`; they compile on a machine's first use (some
+seconds, then cached on disk) and are there at once afterwards.
 """
 
 from __future__ import annotations
@@ -18,11 +19,25 @@ from types import ModuleType
 
 def load() -> ModuleType:
     """Return `everhash.kernels.compiled`, compiled and ready to call."""
-    ready = sys.modules.get("everhash.kernels.compiled")
+    return _load("everhash.kernels.compiled")
+
+
+def load_search() -> ModuleType:
+    """Return `everhash.kernels.search.ready`: the search kernels, compiled and ready to call."""
+    return _load("everhash.kernels.search.ready")
+
+
+def load_refresh() -> ModuleType:
+    """Return `everhash.kernels.refresh`, compiled and ready to call."""
+    return _load("everhash.kernels.refresh")
+
+
+def _load(name: str) -> ModuleType:
+    ready = sys.modules.get(name)
     if ready is not None and hasattr(ready, "READY"):
         return ready
     with _one_compiler_at_a_time():
-        return import_module("everhash.kernels.compiled")
+        return import_module(name)
 
 
 @contextlib.contextmanager

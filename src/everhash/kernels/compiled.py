@@ -33,20 +33,21 @@ KERNELS: dict[str, Any] = {}
 SECONDS: dict[str, float] = {}
 
 
-def _compile(signature: str, **options: Any) -> Callable[[F], F]:
+def compile_kernel(signature: str, **options: Any) -> Callable[[F], F]:
     """Compile for exactly this signature, and keep account of it for the report."""
 
     def compile_now(function: F) -> F:
         start = perf_counter()
         kernel = numba.njit(signature, cache=True, nogil=True, **options)(function)
         SECONDS[function.__name__] = perf_counter() - start
-        KERNELS[function.__name__] = kernel
+        if function.__module__ == __name__:
+            KERNELS[function.__name__] = kernel
         return cast(F, kernel)
 
     return compile_now
 
 
-@_compile("void(f4[::1], f4[:, ::1], f4[::1])", fastmath={"reassoc", "contract", "nsz"})
+@compile_kernel("void(f4[::1], f4[:, ::1], f4[::1])", fastmath={"reassoc", "contract", "nsz"})
 def row_margins(z: Floats, W: Floats, out: Floats) -> None:
     """Write W @ z into `out`, four functions at a time so that they share the loads of z."""
     k, d = W.shape
@@ -63,7 +64,7 @@ def row_margins(z: Floats, W: Floats, out: Floats) -> None:
         out[j0], out[j1], out[j2], out[j3] = a0, a1, a2, a3
 
 
-@_compile("f4(i8, f4)")
+@compile_kernel("f4(i8, f4)")
 def slope(loss: int, margin: np.float32) -> np.float32:
     """See `reference.slope`; one margin at a time."""
     one = np.float32(1)
@@ -74,7 +75,7 @@ def slope(loss: int, margin: np.float32) -> np.float32:
     return np.float32(np.float32(1 / math.log(2)) / (one + np.exp(min(margin, np.float32(80)))))
 
 
-@_compile(
+@compile_kernel(
     "void(f4[:, ::1], i8[::1], b1[::1], i1[:, ::1], i8, f4[:, :, ::1], f4[:, :, ::1], "
     "i8[:, ::1], i8[:, ::1], i8[::1], i8[::1], f8, b1, i8)"
 )
@@ -130,7 +131,9 @@ def learn(
                 m[i] += (w[i] - m[i]) * newest
 
 
-@_compile("void(f4[:, ::1], f4[:, :, ::1], f4[:, ::1])", fastmath={"reassoc", "contract", "nsz"})
+@compile_kernel(
+    "void(f4[:, ::1], f4[:, :, ::1], f4[:, ::1])", fastmath={"reassoc", "contract", "nsz"}
+)
 def margins_into(Z: Floats, functions: Floats, out: Floats) -> None:
     """Write `reference.margins` into `out`.
 
@@ -163,7 +166,7 @@ def margins_into(Z: Floats, functions: Floats, out: Floats) -> None:
                 out1[j0], out1[j1], out1[j2], out1[j3] = b0, b1, b2, b3
 
 
-@_compile(
+@compile_kernel(
     "Tuple((i8[::1], i8[::1], i8[::1], b1[::1], i8[::1], i8))"
     "(i8[::1], i8, i8, f8[:, ::1], i8[::1], i8[::1], i8[::1], i8[:, ::1], i8)"
 )

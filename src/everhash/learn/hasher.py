@@ -39,7 +39,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -47,15 +47,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from everhash import limits
 from everhash.codes import Codes
-from everhash.errors import CodebookWarning, LimitError, OptionError
+from everhash.errors import CodebookWarning, LimitError, OptionError, UnknownNameError
 from everhash.estimator import Estimator
 from everhash.learn.centering import Center, unit_rows
 from everhash.learn.codebook import Codebook
 from everhash.learn.growing import GrowingArray
-from everhash.learn.mapping import Mapping
+from everhash.learn.mapping import FrozenMapping, Mapping
 from everhash.learn.options import Options, read_options
 from everhash.learn.replay import Memory
-from everhash.stream import Labels, as_labels, as_rows
+from everhash.stream import as_labels, as_rows
 
 BLOCK = 1024
 """Rows laid out at a time. Bounds memory; results do not depend on it."""
@@ -141,7 +141,7 @@ class OnlineHasher(Estimator):
         rows = as_rows(X, None if first else self.n_features_in_, type(self).__name__)
         labels = as_labels(y, len(rows))
         options = self._read_options(rows.shape[1], first)
-        self._check_room(labels, options, first)
+        self._check_room(labels.values, options, first)
         self._check_columns(X, rows.shape[1], first=first)
         if first:
             self._begin(options)
@@ -154,8 +154,7 @@ class OnlineHasher(Estimator):
             step_rows, step_labels = labels.rows[inside] - start, numbers[labels.which[inside]]
             self._learn(rows[start : start + BLOCK], step_rows, step_labels, known, options)
             known = max(known, int(step_labels.max(initial=-1)) + 1)
-        if reused:
-            warnings.warn(_reuse_message(self.bits, reused), CodebookWarning, stacklevel=2)
+        self._warn_of(reused)
         return self
 
     def _begin(self, options: Options) -> None:
@@ -189,6 +188,7 @@ class OnlineHasher(Estimator):
             self._words.grow_to(number + 1)
             self._words.rows[number] = self._book.draw(number)
             self._numbers[label] = number
+        self._memory.meet(len(self._numbers), self._begun.labels_per_cycle)
         return reused
 
     def _learn(
@@ -217,6 +217,19 @@ class OnlineHasher(Estimator):
             options.loss,
         )
 
+    def assign(self, labels: Iterable[Any]) -> Self:
+        """Give labels their codewords before a row of theirs is learned. Known ones keep theirs."""
+        self._require_fitted()
+        listed = list(labels)
+        values = as_labels(listed, len(listed)).values
+        self._check_room(values, self._begun, first=False)
+        known = len(self._numbers)
+        reused = self._assign_codewords(values)
+        for number in range(known, len(self._numbers)):
+            self._mapping.restart(number // self._begun.labels_per_cycle)
+        self._warn_of(reused)
+        return self
+
     # What was learned
 
     @property
@@ -224,6 +237,16 @@ class OnlineHasher(Estimator):
         """Labels in order of arrival."""
         self._require_fitted()
         return list(self._numbers)
+
+    def numbers(self, labels: Iterable[Hashable]) -> NDArray[np.int64]:
+        """Return each label's place in `labels_`."""
+        self._require_fitted()
+        try:
+            return np.array([self._numbers[label] for label in labels], np.int64)
+        except KeyError as error:
+            raise UnknownNameError(
+                f"label {error.args[0]!r} has not been seen", hint="labels_ lists those that have"
+            ) from None
 
     @property
     def codewords_(self) -> NDArray[np.int8]:
@@ -234,6 +257,17 @@ class OnlineHasher(Estimator):
         numbers = np.arange(len(self._words))
         matrix[numbers, numbers // rho] = self._words.rows
         return matrix.reshape(len(self._words), self.width_)
+
+    @property
+    def words_(self) -> NDArray[np.int8]:
+        """(n_labels, k) each label's word on the bits of its own cycle; a view, not to write to."""
+        self._require_fitted()
+        return self._words.rows
+
+    @property
+    def label_cycles_(self) -> NDArray[np.int64]:
+        """(n_labels,) the cycle of each label."""
+        return np.arange(len(self.words_)) // self._begun.labels_per_cycle
 
     @property
     def n_cycles_(self) -> int:
@@ -277,6 +311,18 @@ class OnlineHasher(Estimator):
         """Return packed codes stamped with the mapping's version."""
         return Codes.pack(self.transform(X), self.version_)
 
+    def freeze(self) -> FrozenMapping:
+        """Return the mapping as it is now; further learning does not move it."""
+        self._require_fitted()
+        return FrozenMapping(
+            functions=self._mapping.functions.copy(),
+            center=self._center.point,
+            words=self._words.rows.copy(),
+            labels_per_cycle=self._begun.labels_per_cycle,
+            versions=self.versions_,
+            version=self.version_,
+        )
+
     def encode_labels(self) -> Codes:
         """Return the codewords of all labels as codes, inactive bits masked."""
         return Codes.pack(self.codewords_, self.version_)
@@ -309,10 +355,20 @@ class OnlineHasher(Estimator):
             )
         return options
 
-    def _check_room(self, labels: Labels, options: Options, first: bool) -> None:
+    def _warn_of(self, reused: list[Hashable]) -> None:
+        if reused:
+            warnings.warn(
+                f"every word of {self.bits} bits is taken in its cycle: {len(reused)} labels, "
+                f"{reused[0]!r} first, share a word with another label; use more bits or fewer "
+                "labels_per_cycle",
+                CodebookWarning,
+                stacklevel=3,
+            )
+
+    def _check_room(self, labels: list[Hashable], options: Options, first: bool) -> None:
         """Refuse a batch whose new labels would outgrow what is supported."""
         known: dict[Hashable, int] = {} if first else self._numbers
-        total = len(known) + sum(value not in known for value in labels.values)
+        total = len(known) + sum(value not in known for value in labels)
         width = options.bits * max(1, -(-total // options.labels_per_cycle))
         if total > limits.LABELS or width > limits.WIDTH:
             raise LimitError(
@@ -320,10 +376,3 @@ class OnlineHasher(Estimator):
                 f"{limits.WIDTH} bits are supported",
                 hint="raise labels_per_cycle, or check that y holds labels and not ids",
             )
-
-
-def _reuse_message(bits: int, reused: list[Hashable]) -> str:
-    return (
-        f"every word of {bits} bits is taken in its cycle: {len(reused)} labels, {reused[0]!r} "
-        "first, share a word with another label; use more bits or fewer labels_per_cycle"
-    )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
 from everhash import kernels
 from everhash.learn import seeds
+from everhash.learn.centering import unit_rows
 from everhash.learn.growing import GrowingArray
 
 Floats = NDArray[np.float32]
@@ -32,6 +36,11 @@ class Mapping:
     def n_cycles(self) -> int:
         """How many cycles are open."""
         return len(self.last)
+
+    def restart(self, cycle: int) -> None:
+        """Start a cycle's averages again: a label has joined it."""
+        self.averaged.rows[cycle] = 0
+        self.restarts.rows[cycle] = self.rounds.rows[cycle]
 
     def open_cycle(self) -> None:
         """Append k functions: random directions of unit length (`init()` in Algorithm 1)."""
@@ -81,6 +90,53 @@ class Mapping:
 
     def margins(self, Z: Floats) -> Floats:
         """Return (n, width) values w·z."""
-        out = np.empty((len(Z), self.n_cycles * self.bits), np.float32)
-        kernels.load().margins_into(Z, self.functions, out)
+        return margins_by(self.functions, Z)
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenMapping:
+    """A mapping that no longer moves: what stored codes were made with."""
+
+    functions: Floats
+    """(n_cycles, k, d)"""
+    center: Floats
+    words: NDArray[np.int8]
+    """(n_labels, k) each label's word on its own cycle."""
+    labels_per_cycle: int
+    versions: Counts
+    """(n_cycles * k,) changes of each function up to now."""
+    version: int
+
+    @property
+    def label_cycles(self) -> Counts:
+        """(n_labels,) the cycle of each label."""
+        return np.arange(len(self.words)) // self.labels_per_cycle
+
+    @cached_property
+    def scorers(self) -> Floats:
+        """(n_labels, d) a direction for each label: u·z is minus its asymmetric distance to z."""
+        out = np.empty((len(self.words), self.functions.shape[2]), np.float32)
+        for cycle in range(len(self.functions)):
+            first = cycle * self.labels_per_cycle
+            words = self.words[first : first + self.labels_per_cycle]
+            out[first : first + len(words)] = words.astype(np.float32) @ self.functions[cycle]
         return out
+
+    def measure(self, X: Floats) -> Floats:
+        """Return rows as the functions see them: centred, at unit length."""
+        return unit_rows(X, self.center)
+
+    def margins(self, Z: Floats) -> Floats:
+        """Return (n, n_cycles * k) values w·z of measured rows."""
+        return margins_by(self.functions, Z)
+
+    def scores(self, Z: Floats) -> Floats:
+        """Return (n, n_labels) values u·z of measured rows."""
+        return margins_by(self.scorers[None], Z)
+
+
+def margins_by(functions: Floats, Z: Floats) -> Floats:
+    """Return (n, n_cycles * k) values w·z; each depends on its own row and function only."""
+    out = np.empty((len(Z), functions.shape[0] * functions.shape[1]), np.float32)
+    kernels.load().margins_into(Z, functions, out)
+    return out

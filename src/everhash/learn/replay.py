@@ -46,6 +46,12 @@ class Memory:
         self.seen: GrowingArray[np.int64] = GrowingArray((), np.int64)
         self.slots: GrowingArray[np.int64] = GrowingArray((keep,), np.int64)
 
+    def meet(self, n_labels: int, labels_per_cycle: int) -> None:
+        """Make room for this many labels."""
+        for array in (self.heard, self.seen, self.slots):
+            array.grow_to(n_labels)
+        self.clock.grow_to(-(-n_labels // labels_per_cycle))
+
     def weave(self, X: Floats, labels: Counts, labels_per_cycle: int, known: int) -> Lessons:
         """Lay remembered rows between new ones, and remember some of the new.
 
@@ -55,10 +61,6 @@ class Memory:
             labels_per_cycle: label number i lives in cycle i // labels_per_cycle.
             known: labels that had arrived before these rows.
         """
-        n_labels = max(known, int(labels.max()) + 1)
-        for array in (self.heard, self.seen, self.slots):
-            array.grow_to(n_labels)
-        self.clock.grow_to((n_labels - 1) // labels_per_cycle + 1)
         chances = self._chances(len(labels))
         sources, times, learned, joins, written, stored = kernels.load().plan_replay(
             labels,

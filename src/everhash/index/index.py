@@ -1,0 +1,368 @@
+"""The index: labelled entries by codeword, unlabelled ones by their bits, one exact ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from everhash.codes import Codes, unpack_bits
+from everhash.errors import LabelError, OptionError, UnknownIdError
+from everhash.index.coded import CodedEntries, Stored
+from everhash.index.ids import Id, Ids
+from everhash.index.matches import Matches
+from everhash.index.postings import Postings
+from everhash.index.query import Query
+from everhash.index.ranking import Ranking
+from everhash.index.refresh import Odometer, Refresh, RefreshReport, encode
+from everhash.index.searchable import Searchable
+from everhash.learn.growing import GrowingArray
+from everhash.learn.hasher import OnlineHasher
+from everhash.learn.mapping import FrozenMapping
+from everhash.stream import Labels, as_labels, as_rows
+
+UNLABELLED, REMOVED, SEVERAL = -1, -2, -3
+"""What stands for an entry's label where it has none, is gone, or has more than one."""
+CODINGS = ("home", "full")
+BATCH = 4096
+"""Rows encoded at a time."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the index knows of an entry."""
+
+    id: Id
+    labels: tuple[Hashable, ...]
+    """Empty for an unlabelled entry."""
+    home: int | None
+    """The cycle an unlabelled entry's bits belong to."""
+    code: NDArray[np.bool_] | None
+    """Those bits."""
+
+
+class Index:
+    """Entries of one hasher, in memory, searched exactly.
+
+    Labelled entries are ids in one posting list a label and are ranked by their label's codeword
+    under the newest mapping: they never go stale. Unlabelled entries keep the k bits of their home
+    cycle, the one whose best label scores highest, under the mapping of the last refresh; queries
+    meet them through that same mapping.
+
+    Distances of labelled and unlabelled entries compare directly, since both have k active bits.
+    With `coding="full"` an unlabelled entry keeps the bits of all cycles, as in the paper, and
+    distances are divided by the number of active bits.
+
+    Args:
+        hasher: what codes are made with; the index never trains it.
+        coding: "home" or "full".
+        keep_features: keep features (half precision) so that entries can be refreshed. Without them
+            codes are read-only and stay with the mapping they were made with.
+        certify: let a refresh skip bits and homes that provably have not changed.
+    """
+
+    def __init__(
+        self,
+        hasher: OnlineHasher,
+        *,
+        coding: str = "home",
+        keep_features: bool = True,
+        certify: bool = True,
+    ) -> None:
+        if coding not in CODINGS:
+            raise OptionError(f"coding {coding!r} is unknown", hint="choose from home, full")
+        self.hasher = hasher
+        self.coding = coding
+        self.keep_features = keep_features
+        self.certify = certify
+        self.last_refresh: RefreshReport | None = None
+        self._ids = Ids()
+        self._labels: GrowingArray[np.int32] = GrowingArray((), np.int32)
+        self._several: dict[int, tuple[int, ...]] = {}
+        self._postings = Postings()
+        self._coded: CodedEntries | None = None
+        self._removed = 0
+
+    def __len__(self) -> int:
+        return len(self._ids) - self._removed
+
+    # Writing
+
+    def add(self, X: ArrayLike, ids: Iterable[Any] | None = None, y: Any = None) -> list[Id]:
+        """Add entries and return their ids. All or nothing.
+
+        A row with a label is stored by it, a row without by its bits. A label seen for the first
+        time gets its codeword here.
+        """
+        n_features = getattr(self.hasher, "n_features_in_", None)
+        rows = as_rows(X, n_features, "this index")
+        labels = as_labels(y, len(rows))
+        self._ids.check(ids, len(rows))
+        self.hasher.assign(labels.values)
+        unlabelled = np.ones(len(rows), np.bool_)
+        unlabelled[labels.rows] = False
+        first = len(self._ids)
+        if unlabelled.any():
+            self._add_coded(rows[unlabelled], first + np.flatnonzero(unlabelled))
+        names = self._ids.add(ids, len(rows))
+        self._labels.grow_to(len(self._ids))
+        self._labels.rows[first:] = UNLABELLED
+        self._post(labels, first + labels.rows)
+        return names
+
+    def label(self, ids: Iterable[Any], y: Any) -> None:
+        """Give entries these labels instead of what they had. All or nothing."""
+        places = self._living(ids)
+        labels = as_labels(y, len(places))
+        if len(np.unique(labels.rows)) < len(places):
+            raise LabelError("an entry cannot lose its label", hint="remove it and add it again")
+        if len(np.unique(places)) < len(places):
+            raise LabelError("an id stands twice", hint="give each entry its labels once")
+        self.hasher.assign(labels.values)
+        self._unlist(places)
+        self._post(labels, places[labels.rows])
+
+    def remove(self, ids: Iterable[Any]) -> int:
+        """Forget entries and return how many there were. Their ids are never used again."""
+        places = np.unique(self._living(ids))
+        self._unlist(places)
+        self._labels.rows[places] = REMOVED
+        self._removed += len(places)
+        return len(places)
+
+    def _add_coded(self, rows: NDArray[np.float32], places: NDArray[np.int64]) -> None:
+        if self._coded is None or (len(self._coded) == self._coded.dead and not self._coded.pinned):
+            self._start_coding(self.hasher.freeze())
+        assert self._coded is not None  # noqa: S101 - for mypy
+        stored = Stored.of(rows)
+        for start in range(0, len(rows), BATCH):
+            part = slice(start, start + BATCH)
+            here = Stored(stored.halves[part], stored.scales[part])
+            Z = self._mapping.measure(here.rows)
+            columns = encode(self._mapping, self.coding, Z, self._odometer)
+            self._coded.append(places[part], here, columns)
+
+    def _start_coding(self, mapping: FrozenMapping) -> None:
+        """Begin with the mapping as it is, while there is no entry to keep in step."""
+        k = mapping.functions.shape[1]
+        width = k if self.coding == "home" else k * len(mapping.functions)
+        self._coded = CodedEntries(
+            width, mapping.functions.shape[2], keep_features=self.keep_features
+        )
+        self._take_mapping(mapping, Odometer.start_with(mapping, self.coding))
+
+    def _take_mapping(self, mapping: FrozenMapping, odometer: Odometer) -> None:
+        assert self._coded is not None  # noqa: S101 - for mypy
+        self._mapping, self._odometer = mapping, odometer
+        self._searchable = Searchable(self._coded, mapping, self.coding)
+
+    def _post(self, labels: Labels, places: NDArray[np.int64]) -> None:
+        """Enter entries into the lists of their labels."""
+        numbers = self.hasher.numbers(labels.values)[labels.which]
+        self._postings.append(numbers, places)
+        distinct, counts = np.unique(places, return_counts=True)
+        self._labels.rows[places] = numbers
+        for place in distinct[counts > 1].tolist():
+            self._labels.rows[place] = SEVERAL
+            self._several[place] = tuple(numbers[places == place].tolist())
+
+    def _unlist(self, places: NDArray[np.int64]) -> None:
+        """Take entries out of the lists they stand in, or out of the coded entries."""
+        labels = self._labels.rows[places]
+        coded = places[labels == UNLABELLED]
+        if len(coded) and self._coded is not None:
+            self._coded.kill(coded)
+        for place in places[labels != UNLABELLED].tolist():
+            for number in self._numbers_of(place):
+                self._postings.remove(number, place)
+            self._several.pop(place, None)
+
+    def _numbers_of(self, place: int) -> tuple[int, ...]:
+        number = int(self._labels.rows[place])
+        if number == SEVERAL:
+            return self._several[place]
+        return () if number < 0 else (number,)
+
+    def _living(self, ids: Iterable[Any]) -> NDArray[np.int64]:
+        places = self._ids.places(ids)
+        gone = np.flatnonzero(self._labels.rows[places] == REMOVED)
+        if len(gone):
+            raise UnknownIdError(self._ids.names(places[gone[:1]])[0])
+        return places
+
+    # Reading
+
+    def get(self, ids: Iterable[Any]) -> list[Entry]:
+        """Return what is known of entries."""
+        names = self.hasher.labels_ if len(self) else []
+        places = self._living(ids)
+        return [self._entry(place, names) for place in places.tolist()]
+
+    def _entry(self, place: int, names: list[Hashable]) -> Entry:
+        name = self._ids.names(np.array([place]))[0]
+        if self._labels.rows[place] == UNLABELLED:
+            return Entry(name, (), *self._code_of(place))
+        return Entry(name, tuple(names[number] for number in self._numbers_of(place)), None, None)
+
+    def _split(
+        self, places: NDArray[np.int64], only: set[int] | None
+    ) -> tuple[list[tuple[int, int]], NDArray[np.int64]]:
+        """Return (place, label number) pairs of labelled entries, and the places of the others."""
+        listed = [
+            (place, number)
+            for place in places.tolist()
+            for number in self._numbers_of(place)
+            if only is None or number in only
+        ]
+        coded = places[self._labels.rows[places] == UNLABELLED]
+        return listed, coded if only is None else coded[:0]
+
+    def _code_of(self, place: int) -> tuple[int, NDArray[np.bool_]]:
+        """Return an unlabelled entry's home and its bits there."""
+        assert self._coded is not None  # noqa: S101 - for mypy
+        slot = int(self._coded.slots(np.array([place]))[0])
+        columns, bits = self._coded.columns, self._coded.bits
+        return int(columns.homes[slot]), unpack_bits(columns.words[slot : slot + 1], bits)[0]
+
+    def search(
+        self,
+        X: ArrayLike | Codes,
+        k: int = 10,
+        distance: str = "asymmetric",
+        *,
+        labels: Iterable[Hashable] | None = None,
+        ids: Iterable[Any] | None = None,
+        explain: bool = False,
+    ) -> Matches:
+        """Return the k nearest entries of each query, ties to the entry added first.
+
+        Args:
+            X: (n, d) rows, or packed codes of the current mapping (Hamming distance only).
+            k: how many, at most 1,000.
+            distance: "asymmetric" (the query's margins count) or "hamming".
+            labels: only entries with one of these labels.
+            ids: only these entries.
+            explain: say for each match why.
+        """
+        ranking = self._ranking(X, distance)
+        return ranking.nearest(k, labels, ids, explain=explain)
+
+    def search_radius(
+        self, X: ArrayLike | Codes, r: float, distance: str = "hamming", *, explain: bool = False
+    ) -> Matches:
+        """Return all entries no farther than r, nearest first."""
+        return self._ranking(X, distance).within(r, explain=explain)
+
+    def _ranking(self, X: ArrayLike | Codes, distance: str) -> Ranking:
+        mapping = self.mapping
+        query = Query.of(X, self.hasher, mapping, distance, self.coding)
+        searchable = None if mapping is None else self._searchable
+        return Ranking(self, query, self._postings, searchable)
+
+    # Refreshing
+
+    def refresh(self, *, dry_run: bool = False) -> RefreshReport:
+        """Bring unlabelled entries up to date with the newest mapping."""
+        for _ in self.refresh_steps(dry_run=dry_run):
+            pass
+        assert self.last_refresh is not None  # noqa: S101 - for mypy
+        return self.last_refresh
+
+    def refresh_steps(self, *, dry_run: bool = False) -> Iterator[float]:
+        """Refresh a slice at a time, yielding the share done; searches go on in between.
+
+        They see the old codes until the last slice is done, then the new ones. `last_refresh` holds
+        the report afterwards.
+        """
+        start = perf_counter()
+        if self._coded is None or len(self._coded) == 0 or not self.keep_features:
+            self.last_refresh = RefreshReport.of_nothing(dry_run)
+            return
+        if self._coded.pinned:
+            raise OptionError("a refresh is under way", hint="finish or close its steps first")
+        self._coded.drop_dead()
+        self._take_mapping(self._mapping, self._odometer)
+        self._coded.pinned = True
+        try:
+            new = self.hasher.freeze()
+            task = Refresh(
+                self._coded,
+                self._mapping,
+                new,
+                self._odometer,
+                coding=self.coding,
+                certify=self.certify,
+            )
+            yield from task.steps()
+            columns, report = task.finish(perf_counter() - start, dry_run=dry_run)
+        finally:
+            self._coded.pinned = False
+        if not dry_run:
+            self._coded.swap(columns, task.bits)
+            self._take_mapping(new, task.odometer)
+        self.last_refresh = report
+
+    def verify(self) -> int:
+        """Encode every unlabelled entry afresh under its mapping; return how many codes differ."""
+        if self.mapping is None or self._coded is None or not self.keep_features:
+            return 0
+        wrong = 0
+        for start in range(0, len(self._coded), BATCH):
+            part = slice(start, start + BATCH)
+            Z = self._mapping.measure(self._coded.rows(part))
+            fresh = encode(self._mapping, self.coding, Z, self._odometer)
+            same = (fresh.words == self._coded.columns.words[part]).all(axis=1)
+            wrong += int((~same | (fresh.homes != self._coded.columns.homes[part])).sum())
+        return wrong
+
+    @property
+    def mapping(self) -> FrozenMapping | None:
+        """The mapping unlabelled entries were encoded with; None while there are none."""
+        return self._mapping if self._coded is not None and len(self._coded) else None
+
+    def sampled_flips(self, sample: int, rng: np.random.Generator) -> float:
+        """Return how many stored bits an entry are wrong by now, on a sample of entries."""
+        if self.mapping is None or self._coded is None or not self.keep_features:
+            return 0.0
+        slots = rng.integers(0, len(self._coded), sample)
+        new = self.hasher.freeze()
+        homes = self._coded.columns.homes[slots]
+        margins = new.margins(new.measure(self._coded.rows(slots)))
+        if self.coding == "home":
+            margins = margins.reshape(len(slots), -1, self._coded.bits)[np.arange(sample), homes]
+        stored = unpack_bits(self._coded.columns.words[slots], self._coded.bits)
+        return float((stored != (margins[:, : self._coded.bits] > 0)).sum(axis=1).mean())
+
+    def stale_bits(self) -> int:
+        """Stored bits whose function has changed since: an upper bound on what is wrong."""
+        if self._coded is None or len(self._coded) == 0:
+            return 0
+        versions, k = self.hasher.versions_, self.hasher.bits
+        known = len(self._mapping.versions)
+        moved = versions[:known] != self._mapping.versions
+        alive = self._coded.alive.rows
+        if self.coding == "full":
+            return int(moved.sum() + len(versions) - known) * int(alive.sum())
+        homes = self._coded.columns.homes[alive]
+        return int(moved.reshape(-1, k).sum(axis=1)[homes].sum())
+
+    def stats(self) -> dict[str, Any]:
+        """Return counts an operator wants to see."""
+        coded = 0 if self._coded is None else len(self._coded) - self._coded.dead
+        return {
+            "entries": len(self),
+            "labelled": len(self) - coded,
+            "unlabelled": coded,
+            "read_only": 0 if self.keep_features else coded,
+            "labels": len(self.hasher.labels_) if len(self) else 0,
+            "cycles": self.hasher.n_cycles_ if len(self) else 0,
+            "width": self.hasher.width_ if len(self) else 0,
+            "coding": self.coding,
+            "stale_bits": self.stale_bits(),
+            "mapping_version": self._mapping.version if coded else None,
+            "hasher_version": self.hasher.version_ if len(self) else None,
+        }

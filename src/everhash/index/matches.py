@@ -1,0 +1,45 @@
+"""What a search returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Why an entry matched: what it was compared as, and bit by bit how that went."""
+
+    label: Any
+    """The label whose codeword matched; None for an unlabelled entry."""
+    cycle: int
+    """The cycle whose bits were compared; -1 where all were."""
+    bits: NDArray[np.int8]
+    """(width,) +1 where query and entry agree, -1 where they differ, 0 where inactive."""
+
+
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """Entries found for each query, nearest first, ties to the entry added first.
+
+    Rows are padded where fewer entries were found: id None (or -1), distance inf, label None.
+    """
+
+    ids: NDArray[Any]
+    """(n, k)"""
+    distances: NDArray[np.float32]
+    """(n, k)"""
+    labels: NDArray[Any]
+    """(n, k) the label an entry was found by; None for unlabelled ones."""
+    counts: NDArray[np.int64]
+    """(n,) entries found for each query."""
+    novelty: NDArray[np.float32]
+    """(n,) asymmetric distance to the nearest codeword: large for queries unlike any label."""
+    explanations: list[list[Explanation]] = field(default_factory=list)
+    """One list a query, if asked for."""
+
+    def __len__(self) -> int:
+        return len(self.counts)

@@ -1,0 +1,90 @@
+"""Queries as the two kinds of entries see them: through the newest mapping, and through theirs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from everhash.codes import Codes, pack_bits
+from everhash.errors import OptionError, StaleCodesError
+from everhash.learn.hasher import OnlineHasher
+from everhash.learn.mapping import FrozenMapping
+from everhash.stream import as_rows
+
+DISTANCES = ("asymmetric", "hamming")
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """A batch of queries, one row of margins a cycle.
+
+    Queries given as codes have margins of -1 and +1, and are compared by Hamming distance only.
+    """
+
+    newest: NDArray[np.float32]
+    """(q, n_cycles, k) margins under the newest mapping, for labelled entries."""
+    theirs: NDArray[np.float32] | None
+    """(q, n_cycles, k) under the coded entries' mapping; (q, 1, width) if they keep all cycles."""
+    hamming: bool
+    has_margins: bool
+
+    @classmethod
+    def of(
+        cls,
+        X: ArrayLike | Codes,
+        hasher: OnlineHasher,
+        mapping: FrozenMapping | None,
+        distance: str,
+        coding: str,
+    ) -> Query:
+        """Encode queries once for each mapping that is needed."""
+        if distance not in DISTANCES:
+            raise OptionError(f"distance {distance!r} is unknown", hint=f"choose from {DISTANCES}")
+        k = hasher.bits
+        if isinstance(X, Codes):
+            newest = _signs(X, hasher, mapping, distance)
+            theirs = None if mapping is None else newest
+        else:
+            newest = hasher.margins(X)
+            theirs = None
+            if mapping is not None and mapping.version == hasher.version_:
+                theirs = newest
+            elif mapping is not None:
+                rows = as_rows(X, hasher.n_features_in_, "this index")
+                theirs = mapping.margins(mapping.measure(rows))
+        n = len(newest)
+        return cls(
+            newest=newest.reshape(n, -1, k),
+            theirs=None
+            if theirs is None
+            else theirs.reshape(n, -1, k if coding == "home" else theirs.shape[1]),
+            hamming=distance == "hamming",
+            has_margins=not isinstance(X, Codes),
+        )
+
+    def __len__(self) -> int:
+        return len(self.newest)
+
+    def form(self, margins: NDArray[np.float32]) -> NDArray[Any]:
+        """Return what segments take: packed words for Hamming distance, else the margins."""
+        return words_of(margins) if self.hamming else np.ascontiguousarray(margins)
+
+
+def words_of(margins: NDArray[np.float32]) -> NDArray[np.uint64]:
+    """Pack the signs of (q, n_cycles, k) margins, each cycle in words of its own."""
+    q, cycles, k = margins.shape
+    return pack_bits((margins > 0).reshape(q * cycles, k)).reshape(q, cycles, -1)
+
+
+def _signs(
+    codes: Codes, hasher: OnlineHasher, mapping: FrozenMapping | None, distance: str
+) -> NDArray[np.float32]:
+    if distance != "hamming":
+        raise OptionError("codes have no margins", hint="pass rows, or distance='hamming'")
+    for version in (hasher.version_, hasher.version_ if mapping is None else mapping.version):
+        if codes.version != version:
+            raise StaleCodesError(expected=version, got=codes.version)
+    return codes.unpack().astype(np.float32)

@@ -1,0 +1,191 @@
+"""One exact ranking over labelled and unlabelled entries."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash import limits
+from everhash.codes import pack_bits
+from everhash.errors import LimitError, OptionError
+from everhash.index.explain import explain_hits
+from everhash.index.matches import Matches
+from everhash.index.postings import Postings
+from everhash.index.query import Query
+from everhash.index.searchable import Searchable
+from everhash.index.segment import Segment
+
+if TYPE_CHECKING:
+    from everhash.index.index import Index
+
+Floats = NDArray[np.float32]
+Counts = NDArray[np.int64]
+
+
+class Ranked(NamedTuple):
+    """(q, m) entries in order; inf, -1 and -1 where there are none."""
+
+    distances: Floats
+    places: Counts
+    numbers: Counts
+    """The label each was found by; -1 for unlabelled entries."""
+
+    @classmethod
+    def of(cls, parts: list[Ranked], k: int | None = None) -> Ranked:
+        """Merge rankings: by distance, ties to the entry added first."""
+        columns = [np.concatenate([part[i] for part in parts], axis=1) for i in range(3)]
+        order = np.lexsort((columns[1], columns[0]), axis=1)[:, :k]
+        return cls(*(np.take_along_axis(column, order, 1) for column in columns))
+
+
+class Ranking:
+    """Ranks the entries of an index for one batch of queries."""
+
+    def __init__(
+        self, index: Index, query: Query, postings: Postings, searchable: Searchable | None
+    ) -> None:
+        self._index, self._query = index, query
+        self._postings, self._searchable = postings, searchable
+        hasher = index.hasher
+        self._words = Segment.build(
+            pack_bits(hasher.words_ > 0),
+            hasher.label_cycles_,
+            pack_bits(hasher.words_[:0] > 0),
+            hasher.label_cycles_[:0],
+            hasher.n_cycles_,
+            hasher.bits,
+        )
+        everyone = np.arange(len(hasher.words_))
+        form = query.form(query.newest)
+        of = self._words.hamming_of if query.hamming else self._words.margins_of
+        self._to_labels = of(form, everyone).astype(np.float32)
+        self._to_labels /= np.float32(self._active(labelled=True))
+
+    def nearest(
+        self,
+        k: int,
+        labels: Iterable[Hashable] | None,
+        ids: Iterable[Any] | None,
+        *,
+        explain: bool,
+    ) -> Matches:
+        """Return the k nearest entries."""
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+            raise OptionError(f"k must be a whole number of at least 1, got {k!r}")
+        if k > limits.RESULTS:
+            raise LimitError(f"k = {k}, at most {limits.RESULTS} are supported")
+        if ids is not None:
+            return self._matches(self._among(ids, labels, int(k)), explain=explain)
+        only = None if labels is None else self._index.hasher.numbers(labels)
+        parts = [Ranked(*self._postings.nearest(self._to_labels, int(k), only))]
+        if only is None and self._searchable is not None:
+            parts.append(self._coded_nearest(self._searchable, int(k)))
+        return self._matches(Ranked.of(parts, int(k)), explain=explain)
+
+    def within(self, radius: float, *, explain: bool) -> Matches:
+        """Return all entries within a radius."""
+        if not isinstance(radius, int | float | np.number) or np.isnan(radius):
+            raise OptionError(f"r must be a number, got {radius!r}")
+        offsets, distances, places, numbers = self._postings.within(self._to_labels, float(radius))
+        found = [(distances[a:b], places[a:b], numbers[a:b]) for a, b in pairwise(offsets)]
+        if self._searchable is not None and self._query.theirs is not None:
+            active = self._active(labelled=False)
+            coded = self._searchable.within(
+                self._query.form(self._query.theirs), radius * active + 1e-3 * (active > 1)
+            )
+            for i, (far, where) in enumerate(coded):
+                scaled = far / np.float32(active)
+                near = scaled <= radius
+                nobody = np.full(int(near.sum()), -1)
+                rows = (scaled[near], where[near], nobody)
+                merged = [np.concatenate(pair) for pair in zip(found[i], rows, strict=True)]
+                found[i] = (merged[0], merged[1], merged[2])
+        return self._matches(Ranked.of([_padded(found)]), explain=explain)
+
+    def _among(self, ids: Iterable[Any], labels: Iterable[Hashable] | None, k: int) -> Ranked:
+        """Rank a given set of entries by computing every distance."""
+        places = np.unique(self._index._living(ids))
+        only = None if labels is None else set(self._index.hasher.numbers(labels).tolist())
+        listed, coded = self._index._split(places, only)
+        parts = []
+        if listed:
+            where = np.array([place for place, _ in listed])
+            numbers = np.array([number for _, number in listed])
+            far = self._to_labels[:, numbers]
+            shape = far.shape
+            part = Ranked(far, np.broadcast_to(where, shape), np.broadcast_to(numbers, shape))
+            parts.append(_once(Ranked.of([part])))
+        if len(coded) and self._searchable is not None and self._query.theirs is not None:
+            form = self._query.form(self._query.theirs)
+            far = self._searchable.distances_to(form, coded)
+            far = far / np.float32(self._active(labelled=False))
+            where = np.broadcast_to(coded, far.shape)
+            parts.append(Ranked(far, where, np.full(far.shape, -1)))
+        if not parts:
+            nothing = np.empty((len(self._query), 0))
+            return Ranked(nothing.astype(np.float32), nothing.astype(int), nothing.astype(int))
+        return Ranked.of(parts, k)
+
+    def _coded_nearest(self, searchable: Searchable, k: int) -> Ranked:
+        assert self._query.theirs is not None  # noqa: S101 - for mypy
+        distances, places = searchable.nearest(self._query.form(self._query.theirs), k)
+        distances = distances / np.float32(self._active(labelled=False))
+        return Ranked(distances, places, np.full(places.shape, -1))
+
+    def _active(self, *, labelled: bool) -> int:
+        """Bits to divide distances by: 1 where all entries have k of them anyway."""
+        if self._index.coding == "home":
+            return 1
+        margins = self._query.newest if labelled else self._query.theirs
+        return 1 if margins is None else int(margins.shape[2])
+
+    def _matches(self, ranked: Ranked, *, explain: bool) -> Matches:
+        index = self._index
+        names = np.array([*index.hasher.labels_, None], dtype=object)
+        return Matches(
+            ids=index._ids.names(ranked.places),
+            distances=ranked.distances,
+            labels=names[ranked.numbers],
+            counts=(ranked.places >= 0).sum(axis=1),
+            novelty=self._novelty(),
+            explanations=explain_hits(index, self._query, ranked) if explain else [],
+        )
+
+    def _novelty(self) -> Floats:
+        """Return the asymmetric distance to the nearest codeword; NaN for codes without margins."""
+        n, labels = len(self._query), len(self._index.hasher.words_)
+        if not self._query.has_margins:
+            return np.full(n, np.nan, np.float32)
+        if labels == 0:
+            return np.full(n, np.inf, np.float32)
+        far = self._words.margins_of(np.ascontiguousarray(self._query.newest), np.arange(labels))
+        nearest: Floats = far.min(axis=1)
+        return nearest
+
+
+def _once(ranked: Ranked) -> Ranked:
+    """Keep each entry's first appearance; the others move behind the end."""
+    places = ranked.places.copy()
+    distances = ranked.distances.copy()
+    for row in range(len(places)):
+        _, first = np.unique(places[row], return_index=True)
+        again = np.ones(places.shape[1], np.bool_)
+        again[first] = False
+        places[row, again], distances[row, again] = -1, np.inf
+    return Ranked.of([Ranked(distances, places, ranked.numbers)])
+
+
+def _padded(found: list[tuple[Floats, Counts, Counts]]) -> Ranked:
+    longest = max((len(part[0]) for part in found), default=0)
+    shape = (len(found), longest)
+    distances = np.full(shape, np.inf, np.float32)
+    places, numbers = np.full(shape, -1), np.full(shape, -1)
+    for row, (far, where, which) in enumerate(found):
+        distances[row, : len(far)] = far
+        places[row, : len(far)] = where
+        numbers[row, : len(far)] = which
+    return Ranked(distances, places, numbers)

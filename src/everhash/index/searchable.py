@@ -1,0 +1,144 @@
+"""The unlabelled entries as segments to search: a large one, and a small one for the newest."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.codes import pack_bits
+from everhash.index.coded import CodedEntries
+from everhash.index.segment import Segment
+from everhash.learn.mapping import FrozenMapping
+
+Counts = NDArray[np.int64]
+Queries = NDArray[Any]
+"""(q, n_cycles, w) packed words, or (q, n_cycles, k) margins: the type says which distance."""
+Found = tuple[NDArray[np.float32], Counts]
+"""(q, k) distances and places; inf and -1 where there are fewer."""
+
+TAIL = 8192
+"""Entries that may stand in the newest segment, or a quarter of the oldest one."""
+
+
+class Part(NamedTuple):
+    """A segment over the entries from `start` to `end`."""
+
+    start: int
+    end: int
+    segment: Segment
+
+
+class Searchable:
+    """Segments over coded entries, built when a search needs them.
+
+    Removed entries stay in a segment until it is built again; a search asks for as many more
+    results as there are dead entries, and leaves the dead out.
+    """
+
+    def __init__(self, entries: CodedEntries, mapping: FrozenMapping, coding: str) -> None:
+        self._entries = entries
+        self._cycles = mapping.label_cycles
+        self._words = pack_bits(mapping.words > 0)
+        self._coding = coding
+        self._n_cycles = len(mapping.functions) if coding == "home" else 1
+        self._parts: list[Part] = []
+
+    def nearest(self, queries: Queries, k: int) -> Found:
+        """Return the k nearest live entries; queries are words or margins, one row a cycle."""
+        found = [self._nearest_in(part, queries, k) for part in self._segments()]
+        return merge(found, k) if found else _none(len(queries), k)
+
+    def within(self, queries: Queries, radius: float) -> list[tuple[NDArray[np.float32], Counts]]:
+        """Return for each query distances and places of the live entries within `radius`."""
+        within = int(np.clip(np.floor(radius), -1, self._entries.bits))
+        results: list[list[tuple[NDArray[np.float32], Counts]]] = [[] for _ in queries]
+        for part in self._segments():
+            start, segment = part.start, part.segment
+            if queries.dtype == np.uint64:
+                offsets, far, slots = segment.within_hamming(queries, within)
+            else:
+                offsets, far, slots = segment.within_margins(queries, radius)
+            distances = far.astype(np.float32)
+            for query, (a, b) in enumerate(pairwise(offsets)):
+                alive = self._entries.alive.rows[start + slots[a:b]]
+                places = self._entries.places.rows[start + slots[a:b]]
+                results[query].append((distances[a:b][alive], places[alive]))
+        return [join(parts) for parts in results]
+
+    def distances_to(self, queries: Queries, places: Counts) -> NDArray[np.float32]:
+        """Return (q, m) distances to live entries known by their places."""
+        slots = self._entries.slots(places)
+        out = np.empty((len(queries), len(places)), np.float32)
+        for part in self._segments():
+            here = np.flatnonzero((slots >= part.start) & (slots < part.end))
+            inside = slots[here] - part.start
+            hamming = queries.dtype == np.uint64
+            of = part.segment.hamming_of if hamming else part.segment.margins_of
+            out[:, here] = of(queries, inside)
+        return out
+
+    def _nearest_in(self, part: Part, queries: Queries, k: int) -> Found:
+        inside = slice(part.start, part.end)
+        alive = self._entries.alive.rows[inside]
+        more = min(len(alive), k + self._entries.dead)
+        segment = part.segment
+        search = segment.nearest_hamming if queries.dtype == np.uint64 else segment.nearest_margins
+        distances, slots = search(queries, more)
+        missing = (slots < 0) | ~alive[slots]
+        places = self._entries.places.rows[inside][slots]
+        far = np.where(missing, np.float32(np.inf), distances.astype(np.float32))
+        return merge([(far, np.where(missing, -1, places))], k)
+
+    def _segments(self) -> list[Part]:
+        """Return segments that cover all entries, building what is missing."""
+        if self._entries.dead > max(64, len(self._entries) // 20) and not self._entries.pinned:
+            self._entries.drop_dead()
+            self._parts = []
+        n = len(self._entries)
+        covered = self._parts[-1].end if self._parts else 0
+        if covered < n:
+            large = self._parts[0].end if self._parts else 0
+            if n - large > max(TAIL, large // 4):
+                self._parts = [self._build(0, n)]
+            else:
+                self._parts = [*self._parts[:1], self._build(large, n)]
+        return self._parts
+
+    def _build(self, start: int, end: int) -> Part:
+        columns = self._entries.columns
+        home = self._coding == "home"
+        segment = Segment.build(
+            columns.words[start:end],
+            columns.homes[start:end],
+            self._words if home else self._words[:0],
+            self._cycles if home else self._cycles[:0],
+            self._n_cycles,
+            self._entries.bits,
+        )
+        return Part(start, end, segment)
+
+
+def merge(found: list[Found], k: int) -> Found:
+    """Return the k nearest of several lists, ties to the smaller place; padded to k."""
+    distances = np.concatenate([part[0] for part in found], axis=1)
+    places = np.concatenate([part[1] for part in found], axis=1)
+    if distances.shape[1] < k:
+        return merge([(distances, places), _none(len(distances), k - distances.shape[1])], k)
+    order = np.lexsort((places, distances), axis=1)[:, :k]
+    return np.take_along_axis(distances, order, 1), np.take_along_axis(places, order, 1)
+
+
+def join(parts: list[tuple[NDArray[np.float32], Counts]]) -> tuple[NDArray[np.float32], Counts]:
+    """Return one ranking of several, ties to the smaller place."""
+    if not parts:
+        return np.empty(0, np.float32), np.empty(0, np.int64)
+    distances, places = (np.concatenate([part[i] for part in parts]) for i in range(2))
+    order = np.lexsort((places, distances))
+    return distances[order], places[order]
+
+
+def _none(n: int, k: int) -> Found:
+    return np.full((n, k), np.inf, np.float32), np.full((n, k), -1, np.int64)

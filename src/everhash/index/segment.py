@@ -1,0 +1,292 @@
+"""Unlabelled entries: one packed word each, in one cycle, grouped for exact search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash import kernels
+
+Words = NDArray[np.uint64]
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float32]
+Places = NDArray[np.uint32]
+
+PADDING = 64
+MANY = 64
+"""Queries from which on tiles may be worth their set-up."""
+WORTH = 0.65
+"""Share of words looked at above which tiles are faster than shells."""
+FIRST_PROBE, LATER_PROBE = 8, 2
+"""Queries of a batch that show the share, if it is not known or was above WORTH."""
+
+
+class Within(NamedTuple):
+    """Entries within a radius: those of query j are offsets[j] .. offsets[j + 1]."""
+
+    offsets: Counts
+    distances: Any
+    places: Counts
+
+
+@dataclass(eq=False)
+class Segment:
+    """Words that never change, searched exactly by Hamming or asymmetric distance.
+
+    Equal words of a cycle are stored once. A distinct word costs 8 W + 16 bytes and every entry 8
+    more: 32 bytes an entry for 64 bits if all differ, 8 to 14 where a quarter or fewer do. The
+    shells of the groups add 8 bytes for each distance that occurs in a group.
+    """
+
+    bits: int
+    columns: Words
+    """(W, m + 64) distinct words in order of (cycle, nearest codeword, distance to it, value)."""
+    lead: Counts
+    """(m,) first place << 1 | more than one | number of places << 32."""
+    starts: Counts
+    """(m + 1,) where each word's places begin in `posts`."""
+    posts: Places
+    """(n,) places, ascending inside a word."""
+    word_of: Places
+    """(n,) the word of each place."""
+    cycle_starts: Counts
+    """(n_cycles + 1,) where each cycle's words begin."""
+    centres: Words
+    """(W, G) the codeword around which each group stands."""
+    groups: Counts
+    """(G, 4) cycle, first and last distance, and where the group's edges begin."""
+    edges: Counts
+    """Where the words of each group's distances begin; see `kernels.search.shells`."""
+    share_scanned: float = float("nan")
+    """Share of the words that the last batch looked at; chooses the path, never the result."""
+
+    @classmethod
+    def build(
+        cls,
+        words: Words,
+        cycles: Counts,
+        codewords: Words,
+        codeword_cycles: Counts,
+        n_cycles: int,
+        bits: int,
+    ) -> Segment:
+        """Group the entries.
+
+        Args:
+            words: (n, W) packed; bit t of word j is function 64 j + t of the entry's cycle, and
+                bits from `bits` on are zero. Row i is the entry of place i; n < 2**31.
+            cycles: (n,) cycle of each entry.
+            codewords: (L, W) in any number; a cycle may have none.
+            codeword_cycles: (L,) cycle of each codeword.
+            n_cycles: number of cycles.
+            bits: width of a word, at least 1.
+        """
+        order, first = _distinct(words, cycles)
+        length = np.diff(np.append(first, len(words)))
+        centres, centre_cycles = _centres(codewords, codeword_cycles, n_cycles)
+        distinct, cycle_of = words[order[first]], cycles[order[first]]
+        cycle_starts = np.searchsorted(cycle_of, np.arange(n_cycles + 1)).astype(np.int64)
+        keys = _shell_keys(distinct, cycle_starts, centres, centre_cycles, bits)
+        by = np.argsort(keys, kind="stable")
+        m, length, keys = len(by), length[by], keys[by]
+        columns = np.zeros((words.shape[1], m + PADDING), np.uint64)
+        columns[:, :m] = distinct[by].T
+        starts = np.zeros(m + 1, np.int64)
+        np.cumsum(length, out=starts[1:])
+        posts = order[np.repeat(first[by] - starts[:m], length) + np.arange(len(words))]
+        lead = (posts[starts[:m]] << 1) | (length > 1) | (length << 32)
+        word_of = np.empty(len(words), np.uint32)
+        word_of[posts] = np.repeat(np.arange(m, dtype=np.uint32), length)
+        used, groups, edges = _shells(keys, centre_cycles, bits)
+        return cls(
+            bits,
+            columns,
+            lead,
+            starts,
+            posts.astype(np.uint32),
+            word_of,
+            cycle_starts,
+            np.ascontiguousarray(centres[used].T),
+            groups,
+            edges,
+        )
+
+    def __len__(self) -> int:
+        return len(self.posts)
+
+    @property
+    def n_words(self) -> int:
+        """Distinct words."""
+        return len(self.lead)
+
+    def nearest_hamming(self, queries: Words, k: int) -> tuple[Counts, Counts]:
+        """The k nearest entries by Hamming distance.
+
+        Args:
+            queries: (q, n_cycles, W) a query's word in each cycle.
+            k: results wanted, at least 1; may exceed the number of entries.
+
+        Returns:
+            (q, k) distances and places, by (distance, place); -1 where there are fewer.
+        """
+        queries = _ready(queries, np.uint64)
+        n = len(queries)
+        if n == 0 or len(self) == 0:
+            return np.full((n, k), -1, np.int64), np.full((n, k), -1, np.int64)
+        probe = self._probe(n)
+        distances, places = self._by_shells(queries[:probe], k)
+        if probe == n:
+            return distances, places
+        if self.share_scanned > WORTH:
+            rest = [
+                self._by_planes(part, k)
+                for part in np.array_split(queries[probe:], -(-(n - probe) // 128))
+            ]
+        else:
+            rest = [self._by_shells(queries[probe:], k)]
+        return (
+            np.concatenate([distances, *(d for d, _ in rest)]),
+            np.concatenate([places, *(p for _, p in rest)]),
+        )
+
+    def nearest_margins(self, margins: Floats, k: int) -> tuple[Floats, Counts]:
+        """The k nearest entries by asymmetric distance, minus the sum of sign x margin.
+
+        Args:
+            margins: (q, n_cycles, bits) finite; |margins| of a row sum to less than 1e38.
+            k: results wanted, at least 1; may exceed the number of entries.
+
+        Returns:
+            (q, k) float32 distances and places, by (distance, place); inf and -1 where there are
+            fewer. Sums run byte by byte in float32 and are the same on every path.
+        """
+        margins = _ready(margins, np.float32)
+        if len(margins) == 0 or len(self) == 0:
+            shape = (len(margins), k)
+            return np.full(shape, np.inf, np.float32), np.full(shape, -1, np.int64)
+        distances, places, looked = kernels.load_search().search_scores(
+            *self._arrays(), margins, k, True
+        )
+        self.share_scanned = looked / (len(margins) * self.n_words)
+        return distances, places
+
+    def within_hamming(self, queries: Words, radius: int) -> Within:
+        """All entries at Hamming distance <= radius of each query, by (distance, place)."""
+        search = kernels.load_search().within_shells
+        return self._within(search, _ready(queries, np.uint64), int(radius), np.int64)
+
+    def within_margins(self, margins: Floats, radius: float) -> Within:
+        """All entries at asymmetric distance <= radius of each query, by (distance, place)."""
+        search = kernels.load_search().within_scores
+        return self._within(search, _ready(margins, np.float32), float(radius), np.float32)
+
+    def hamming_of(self, queries: Words, places: Counts) -> Counts:
+        """(q, m) Hamming distances of each query to the entries at places (m,)."""
+        out = np.empty((len(queries), len(places)), np.int64)
+        at, cycles = self._words_at(places)
+        kernels.load_search().hamming_at(self.columns, at, cycles, _ready(queries, np.uint64), out)
+        return out
+
+    def margins_of(self, margins: Floats, places: Counts) -> Floats:
+        """(q, m) asymmetric distances of each query to the entries at places (m,)."""
+        out = np.empty((len(margins), len(places)), np.float32)
+        at, cycles = self._words_at(places)
+        kernels.load_search().scores_at(self.columns, at, cycles, _ready(margins, np.float32), out)
+        return out
+
+    def _probe(self, n: int) -> int:
+        """How many of n queries the shells answer before the path is chosen for the rest."""
+        if n < MANY or self.n_words < 4 * kernels.load_search().TILE:
+            return n
+        if np.isnan(self.share_scanned):
+            return FIRST_PROBE
+        return LATER_PROBE if self.share_scanned > WORTH else n
+
+    def _arrays(self) -> tuple[NDArray[Any], ...]:
+        lists = (self.columns, self.lead, self.starts, self.posts, self.word_of)
+        return (*lists, self.centres, self.groups, self.edges)
+
+    def _by_shells(self, queries: Words, k: int) -> tuple[Counts, Counts]:
+        search = kernels.load_search().search_shells
+        distances, places, looked = search(*self._arrays(), queries, k, self.bits)
+        self.share_scanned = looked / (len(queries) * self.n_words)
+        return distances, places
+
+    def _by_planes(self, queries: Words, k: int) -> tuple[Counts, Counts]:
+        results: tuple[Counts, Counts] = kernels.load_search().search_planes(
+            *self._arrays()[:5], self.cycle_starts, queries, k, self.bits
+        )
+        return results
+
+    def _within(
+        self, search: Any, queries: NDArray[Any], radius: float, dtype: type[np.generic]
+    ) -> Within:
+        offsets = np.zeros(len(queries) + 1, np.int64)
+        if len(queries) == 0 or len(self) == 0:
+            return Within(offsets, np.empty(0, dtype), np.empty(0, np.int64))
+        arrays = (self.columns, self.starts, self.posts, self.centres, self.groups, self.edges)
+        found = [search(*arrays, query, radius) for query in queries]
+        np.cumsum([len(places) for _, places in found], out=offsets[1:])
+        distances = np.concatenate([distances for distances, _ in found])
+        return Within(offsets, distances, np.concatenate([places for _, places in found]))
+
+    def _words_at(self, places: Counts) -> tuple[Counts, Counts]:
+        """The words at these places, and the cycle of each."""
+        at = self.word_of[places].astype(np.int64)
+        return at, np.searchsorted(self.cycle_starts, at, side="right") - 1
+
+
+def _ready(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """As the kernels want it: contiguous, and writable although they only read it."""
+    array = np.ascontiguousarray(array, dtype)
+    return array if array.flags.writeable else array.copy()
+
+
+def _distinct(words: Words, cycles: Counts) -> tuple[Counts, Counts]:
+    """Places in order of (cycle, word, place), and where in it each distinct word begins."""
+    if len(words) == 0:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    order = np.lexsort((*words.T, cycles))
+    sorted_words, sorted_cycles = words[order], cycles[order]
+    new = np.ones(len(words), np.bool_)
+    new[1:] = (sorted_words[1:] != sorted_words[:-1]).any(axis=1)
+    new[1:] |= sorted_cycles[1:] != sorted_cycles[:-1]
+    return order, np.flatnonzero(new)
+
+
+def _centres(codewords: Words, cycles: Counts, n_cycles: int) -> tuple[Words, Counts]:
+    """Codewords in order of cycle; a cycle without any gets the word zero."""
+    bare = np.setdiff1d(np.arange(n_cycles), cycles)
+    centres = np.concatenate([codewords, np.zeros((len(bare), codewords.shape[1]), np.uint64)])
+    cycles = np.concatenate([cycles, bare]).astype(np.int64)
+    order = np.argsort(cycles, kind="stable")
+    return centres[order], cycles[order]
+
+
+def _shell_keys(
+    distinct: Words, cycle_starts: Counts, centres: Words, centre_cycles: Counts, bits: int
+) -> Counts:
+    """For each distinct word: its group times (bits + 1), plus its distance to the codeword."""
+    nearest = kernels.load_search().nearest_codeword
+    columns, keys = np.ascontiguousarray(distinct.T), np.empty(len(distinct), np.int64)
+    for cycle, (start, stop) in enumerate(pairwise(cycle_starts)):
+        low, high = np.searchsorted(centre_cycles, [cycle, cycle + 1])
+        group, far = nearest(columns, start, stop, np.ascontiguousarray(centres[low:high].T))
+        keys[start:stop] = (group.astype(np.int64) + low) * (bits + 1) + far
+    return keys
+
+
+def _shells(keys: Counts, centre_cycles: Counts, bits: int) -> tuple[Counts, Counts, Counts]:
+    """Groups that hold words: which codewords, the table `groups`, the edges of their shells."""
+    used, first, count = np.unique(keys // (bits + 1), return_index=True, return_counts=True)
+    low, high = keys[first] % (bits + 1), keys[first + count - 1] % (bits + 1)
+    size = high - low + 2
+    start = np.cumsum(size) - size
+    ranks = np.repeat(used * (bits + 1) + low - start, size) + np.arange(size.sum())
+    edges = np.searchsorted(keys, ranks).astype(np.int64)
+    groups = np.stack([centre_cycles[used], low, high, start - low], axis=1)
+    return used, np.ascontiguousarray(groups, np.int64), edges

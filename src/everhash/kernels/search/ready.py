@@ -1,0 +1,39 @@
+"""The compiled search kernels that the rest of everhash may call; see `kernels.load_search`."""
+
+from __future__ import annotations
+
+from everhash.kernels.search.labels import copy_postings, find_posting, insert_postings
+from everhash.kernels.search.lists import search_codewords, search_lists
+from everhash.kernels.search.margins import scores_at, search_scores, within_scores
+from everhash.kernels.search.planes import QUERIES, TILE, search_planes
+from everhash.kernels.search.shells import (
+    hamming_at,
+    nearest_codeword,
+    search_shells,
+    within_shells,
+)
+from everhash.kernels.search.topk import KERNELS, NOBODY, SECONDS
+
+__all__ = [
+    "KERNELS",
+    "NOBODY",
+    "QUERIES",
+    "SECONDS",
+    "TILE",
+    "copy_postings",
+    "find_posting",
+    "hamming_at",
+    "insert_postings",
+    "nearest_codeword",
+    "scores_at",
+    "search_codewords",
+    "search_lists",
+    "search_planes",
+    "search_scores",
+    "search_shells",
+    "within_scores",
+    "within_shells",
+]
+
+READY = True
+"""Set last: a module that is still compiling does not have it."""

@@ -1,0 +1,300 @@
+"""Words grouped by nearest codeword, and inside a group sorted by distance to it: the shells.
+
+If a codeword is r away from the query, a word h away from that codeword is at least |r - h| away
+from the query. So a query looks only at the shells |r - h| <= T, which stand side by side.
+
+A table `groups` (G, 4) has one row a group that holds words, in order of cycle: its cycle, its
+first and last shell lo and hi, and `base` such that the words at distance h, lo <= h <= hi, are
+edges[base + h] .. edges[base + h + 1]. The codewords are `centres` (W, G). They are those of the
+time of building; the bound holds around any word.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from everhash.kernels.search.scan import WORK, guess, scan_rows
+from everhash.kernels.search.topk import (
+    BELOW,
+    HALF,
+    HELD,
+    LOOKED,
+    LOW,
+    ROOM,
+    STATE,
+    I,
+    Ints,
+    Places,
+    T,
+    U,
+    Words,
+    begin,
+    finish,
+    helper,
+    popcount,
+    public,
+    sort_keys,
+    write_counts,
+)
+
+CYCLE, FIRST, LAST, BASE = 0, 1, 2, 3
+"""Columns of `groups`."""
+
+
+@public("Tuple((i4[::1], i4[::1]))(u8[:, ::1], i8, i8, u8[:, ::1])")
+def nearest_codeword(columns: Words, start: int, stop: int, codewords: Words) -> tuple[Any, Any]:
+    """For words start .. stop of columns (W, ...) the first nearest of codewords (W, L)."""
+    words, many = codewords.shape
+    flat, stride = columns.reshape(columns.size), U(columns.shape[1])
+    n = stop - start
+    group, far = np.zeros(n, np.int32), np.full(n, 2**30, np.int32)
+    d = np.empty(1024, np.uint64)
+    for s in range(0, n, 1024):
+        m = U(min(1024, n - s))
+        gs, fs = group[s : s + 1024], far[s : s + 1024]
+        for g in range(many):
+            for i in range(m):
+                d[i] = U(0)
+            for w in range(words):
+                c, at = codewords[w, g], U(w) * stride + U(start + s)
+                for i in range(m):
+                    d[i] += popcount(flat[at + i] ^ c)
+            for i in range(m):
+                x = np.int32(d[i])
+                if x < fs[i]:
+                    fs[i] = x
+                    gs[i] = g
+    return group, far
+
+
+@helper
+def centre_distances(core: Words, groups: Ints, query: Words, rank: Ints) -> None:
+    """rank[g] = distance of group g's codeword to the query's word of its cycle."""
+    many = U(groups.shape[0])
+    for g in range(many):
+        cycle = groups[g, CYCLE]
+        d = U(0)
+        for w in range(U(query.shape[1])):
+            d += popcount(core[w * many + g] ^ query[cycle, w])
+        rank[g] = I(d)
+
+
+@helper
+def rank_groups(rank: Ints, count: Ints, order: Ints) -> None:
+    """Stable counting sort of the groups by rank, 0 .. count.size - 3, into order."""
+    for r in range(count.size):
+        count[r] = 0
+    for g in range(rank.size):
+        count[rank[g] + 1] += 1
+    for r in range(count.size - 1):
+        count[r + 1] += count[r]
+    for g in range(rank.size):
+        r = rank[g]
+        order[count[r]] = g
+        count[r] += 1
+
+
+@helper
+def serving_order(core: Words, groups: Ints, queries: Words, rank: Ints) -> Ints:
+    """Queries by nearest group: neighbours then find its words in the cache."""
+    nq, many = queries.shape[0], groups.shape[0]
+    turns = np.empty(nq, np.int64)
+    for j in range(nq):
+        turns[j] = j
+    if nq < 8:
+        return turns
+    home, count = np.empty(nq, np.int64), np.empty(many + 2, np.int64)
+    for j in range(nq):
+        centre_distances(core, groups, queries[j], rank)
+        home[j] = 0
+        for g in range(1, many):
+            if rank[g] < rank[home[j]]:
+                home[j] = g
+    rank_groups(home, count, turns)
+    return turns
+
+
+@helper
+def visit_shells(
+    flat: Words,
+    stride: Any,
+    lead: Ints,
+    groups: Ints,
+    edges: Ints,
+    rank: Ints,
+    order: Ints,
+    query: Words,
+    k: int,
+    bits: int,
+    keys: Ints,
+    spare: Ints,
+    histogram: Ints,
+    state: Ints,
+    work: Words,
+    candidates: Ints,
+    notes: Ints,
+) -> None:
+    """Offer every shell that may hold one of the k best, nearest groups first."""
+    for o in range(order.size):
+        g = order[o]
+        r, first, last, base = rank[g], groups[g, FIRST], groups[g, LAST], groups[g, BASE]
+        outside = max(r - last, first - r)
+        b = max(outside, 0)
+        if b > state[T]:
+            continue
+        q = query[groups[g, CYCLE]]
+        if state[T] <= bits:  # known or guessed: the shells within T stand side by side
+            start = edges[base + max(first, r - state[T])]
+            stop = edges[base + min(last, r + state[T]) + 1]
+            scan_rows(flat, stride, start, stop, q, lead, k, keys, spare, histogram, state,
+                      work, candidates, notes)  # fmt: skip
+            continue
+        side = 0  # outwards from h = r, so that T falls early: r - b, r + b, r - b - 1, ...
+        while b <= state[T] and (r - b >= first or r + b <= last):
+            h = r + b if side else r - b
+            if first <= h <= last and (b or not side):
+                scan_rows(flat, stride, edges[base + h], edges[base + h + 1], q, lead, k, keys,
+                          spare, histogram, state, work, candidates, notes)  # fmt: skip
+            b += side
+            side = 1 - side
+
+
+@public(
+    "Tuple((i8[:, ::1], i8[:, ::1], i8))"
+    "(u8[:, ::1], i8[::1], i8[::1], u4[::1], u4[::1], u8[:, ::1], i8[:, ::1], i8[::1], "
+    "u8[:, :, ::1], i8, i8)"
+)
+def search_shells(
+    columns: Words,
+    lead: Ints,
+    starts: Ints,
+    posts: Places,
+    word_of: Places,
+    centres: Words,
+    groups: Ints,
+    edges: Ints,
+    queries: Words,
+    k: int,
+    bits: int,
+) -> tuple[Ints, Ints, int]:
+    """Hamming top-k. See `reference.nearest_hamming`.
+
+    Args:
+        columns: (W, m + 64) distinct words, in order of group and shell.
+        lead: (m,) a word's first place << 1 | it has more than one | how many << 32.
+        starts: (m + 1,) where a word's places begin in posts.
+        posts: (n,) places, ascending inside a word.
+        word_of: (n,) the word of each place.
+        centres: (W, G) a codeword for each group.
+        groups: (G, 4) see above; G >= 1.
+        edges: where the shells begin.
+        queries: (q, n_cycles, W) a query's word in each cycle.
+        k: results wanted, at least 1.
+        bits: width of a word.
+
+    Returns:
+        (q, k) distances, (q, k) places, -1 where there are fewer; the number of words looked at.
+    """
+    nq, many = queries.shape[0], groups.shape[0]
+    flat, stride = columns.reshape(columns.size), U(columns.shape[1])
+    core = centres.reshape(centres.size)
+    distances, places = np.empty((nq, k), np.int64), np.empty((nq, k), np.int64)
+    keys = np.empty(k + ROOM, np.int64)
+    spare, wide = np.empty(k + ROOM, np.int64), np.empty(k + ROOM, np.int64)
+    histogram, count = np.empty(bits + 3, np.int64), np.empty(bits + 3, np.int64)
+    state = np.empty(STATE, np.int64)
+    work = np.empty(WORK, np.uint64)
+    candidates, notes = np.empty(WORK, np.int64), np.empty(WORK, np.int64)
+    rank, order = np.empty(many, np.int64), np.empty(many, np.int64)
+    looked = 0
+    for j in serving_order(core, groups, queries, rank):
+        query = queries[j]
+        centre_distances(core, groups, query, rank)
+        rank_groups(rank, count, order)
+        g = order[0]
+        start = edges[groups[g, BASE] + groups[g, FIRST]]
+        stop = edges[groups[g, BASE] + groups[g, LAST] + 1]
+        t = guess(flat, stride, start, stop, query[groups[g, CYCLE]], k, 16, count, work)
+        while True:
+            begin(state, histogram, t)
+            visit_shells(flat, stride, lead, groups, edges, rank, order, query, k, bits, keys,
+                         spare, histogram, state, work, candidates, notes)  # fmt: skip
+            looked += state[LOOKED]
+            if t > bits or state[T] < t or state[BELOW] + histogram[t] >= k:
+                break
+            t = bits + 1  # the guess was too bold
+        m = finish(keys, state[HELD], wide, spare, state[T], k, starts, posts, word_of)
+        write_counts(wide, m, distances[j], places[j])
+    return distances, places, looked
+
+
+@helper
+def open_words(found: Ints, c: int, starts: Ints, posts: Places) -> tuple[Ints, Ints]:
+    """Ranks and places, in order, of the entries of the words found[:c], each rank << 32 | word."""
+    total = 0
+    for f in range(c):
+        word = found[f] & LOW
+        total += starts[word + 1] - starts[word]
+    keys, spare = np.empty(total, np.int64), np.empty(total, np.int64)
+    m = 0
+    for f in range(c):
+        word = found[f] & LOW
+        for p in range(starts[word], starts[word + 1]):
+            keys[m] = ((found[f] >> HALF) << HALF) | I(posts[p])
+            m += 1
+    sort_keys(keys, m, spare)
+    for i in range(m):
+        spare[i] = keys[i] & LOW
+        keys[i] >>= HALF
+    return keys, spare
+
+
+@public(
+    "Tuple((i8[::1], i8[::1]))"
+    "(u8[:, ::1], i8[::1], u4[::1], u8[:, ::1], i8[:, ::1], i8[::1], u8[:, ::1], i8)"
+)
+def within_shells(
+    columns: Words,
+    starts: Ints,
+    posts: Places,
+    centres: Words,
+    groups: Ints,
+    edges: Ints,
+    query: Words,
+    radius: int,
+) -> tuple[Ints, Ints]:
+    """Distances and places of all entries at most `radius` from one query (n_cycles, W), in order.
+
+    The other arguments are those of `search_shells`.
+    """
+    words = U(query.shape[1])
+    flat, stride = columns.reshape(columns.size), U(columns.shape[1])
+    rank = np.empty(groups.shape[0], np.int64)
+    centre_distances(centres.reshape(centres.size), groups, query, rank)
+    found = np.empty(columns.shape[1], np.int64)
+    c = 0
+    for g in range(rank.size):
+        r, base, cycle = rank[g], groups[g, BASE], groups[g, CYCLE]
+        first, last = max(groups[g, FIRST], r - radius), min(groups[g, LAST], r + radius)
+        if first > last:
+            continue
+        for i in range(U(edges[base + first]), U(edges[base + last + 1])):
+            d = U(0)
+            for w in range(words):
+                d += popcount(flat[w * stride + i] ^ query[cycle, w])
+            found[c] = (I(d) << HALF) | I(i)
+            c += I(d) <= radius
+    return open_words(found, c, starts, posts)
+
+
+@public("void(u8[:, ::1], i8[::1], i8[::1], u8[:, :, ::1], i8[:, ::1])")
+def hamming_at(columns: Words, at: Ints, cycles: Ints, queries: Words, out: Ints) -> None:
+    """out[j, i] = distance of query j to word at[i], which belongs to cycles[i]."""
+    for j in range(out.shape[0]):
+        for i in range(at.size):
+            d = U(0)
+            for w in range(columns.shape[0]):
+                d += popcount(columns[w, at[i]] ^ queries[j, cycles[i], w])
+            out[j, i] = I(d)

@@ -1,0 +1,258 @@
+"""What the index says when it cannot, why entries match, and when to refresh."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from everhash import Index, OnlineHasher
+from everhash.codes import asymmetric
+from everhash.errors import (
+    DimensionError,
+    DuplicateIdError,
+    IdError,
+    LabelError,
+    LimitError,
+    NotFittedError,
+    OptionError,
+    StaleCodesError,
+    UnknownIdError,
+    UnknownNameError,
+)
+from everhash.index.triggers import EveryRows, ExpectedFlips, MutualInformation
+from tests.conftest import Stream
+
+
+@pytest.fixture
+def hasher(digits: Stream) -> OnlineHasher:
+    return OnlineHasher(bits=16, labels_per_cycle=4).partial_fit(digits.X[:1200], digits.y[:1200])
+
+
+@pytest.fixture
+def index(hasher: OnlineHasher, digits: Stream) -> Index:
+    index = Index(hasher)
+    labels = [None if i % 2 else int(label) for i, label in enumerate(digits.y[:100])]
+    index.add(digits.X[:100], [f"e{i}" for i in range(100)], labels)
+    return index
+
+
+def fingerprint(index: Index, X: np.ndarray) -> tuple[Any, ...]:
+    found = index.search(X[:5], 20)
+    return index.stats(), found.ids.tolist(), found.distances.tolist()
+
+
+BAD_CALLS: dict[str, tuple[Any, type[Exception]]] = {
+    "duplicate id": (lambda i, X: i.add(X[:2], ["new", "e3"]), DuplicateIdError),
+    "an id twice in a batch": (lambda i, X: i.add(X[:2], ["a", "a"]), DuplicateIdError),
+    "too few ids": (lambda i, X: i.add(X[:2], ["a"]), IdError),
+    "an id that is a float": (lambda i, X: i.add(X[:1], [1.5]), IdError),
+    "an id that is too long": (lambda i, X: i.add(X[:1], ["x" * 65]), IdError),
+    "an id that is empty": (lambda i, X: i.add(X[:1], [""]), IdError),
+    "an id beyond int64": (lambda i, X: i.add(X[:1], [2**63]), IdError),
+    "wrong dimension": (lambda i, X: i.add(X[:2, :5]), DimensionError),
+    "labels of another length": (lambda i, X: i.add(X[:2], y=[1]), LabelError),
+    "unhashable label": (lambda i, X: i.add(X[:2], y=[1, [2]]), LabelError),
+    "remove unknown id": (lambda i, X: i.remove(["e1", "nobody"]), UnknownIdError),
+    "get unknown id": (lambda i, X: i.get(["nobody"]), UnknownIdError),
+    "label unknown id": (lambda i, X: i.label(["e1", "nobody"], [1, 2]), UnknownIdError),
+    "label with nothing": (lambda i, X: i.label(["e1"], [None]), LabelError),
+    "label an id twice": (lambda i, X: i.label(["e1", "e1"], [1, 2]), LabelError),
+    "k of 0": (lambda i, X: i.search(X[:1], 0), OptionError),
+    "k above the limit": (lambda i, X: i.search(X[:1], 1001), LimitError),
+    "k of a half": (lambda i, X: i.search(X[:1], 0.5), OptionError),
+    "query of another width": (lambda i, X: i.search(X[:1, :3]), DimensionError),
+    "unknown distance": (lambda i, X: i.search(X[:1], 1, "cosine"), OptionError),
+    "unknown label in a filter": (lambda i, X: i.search(X[:1], labels=["owl"]), UnknownNameError),
+    "unknown id in a filter": (lambda i, X: i.search(X[:1], ids=["nobody"]), UnknownIdError),
+    "radius that is no number": (lambda i, X: i.search_radius(X[:1], float("nan")), OptionError),
+    "margins of codes": (lambda i, X: i.search(i.hasher.encode(X[:1]), 1), OptionError),
+}
+
+
+@pytest.mark.parametrize(("call", "error"), BAD_CALLS.values(), ids=BAD_CALLS.keys())
+def test_a_bad_call_is_a_typed_error_and_changes_nothing(
+    index: Index, digits: Stream, call: Any, error: type[Exception]
+) -> None:
+    before = fingerprint(index, digits.X)
+    with pytest.raises(error):
+        call(index, digits.X)
+    assert fingerprint(index, digits.X) == before
+
+
+def test_codes_of_another_mapping_version_are_refused(index: Index, digits: Stream) -> None:
+    codes = index.hasher.encode(digits.X[:2])
+    by_codes = index.search(codes, 5, "hamming")
+    by_rows = index.search(digits.X[:2], 5, "hamming")
+    assert by_codes.ids.tolist() == by_rows.ids.tolist()
+    assert np.isnan(by_codes.novelty).all()
+    index.hasher.partial_fit(digits.X[1200:1300], digits.y[1200:1300])
+    with pytest.raises(StaleCodesError):
+        index.search(codes, 5, "hamming")
+    with pytest.raises(StaleCodesError, match="entries of version"):
+        index.search(index.hasher.encode(digits.X[:2]), 5, "hamming")
+    index.refresh()
+    index.search(index.hasher.encode(digits.X[:2]), 5, "hamming")
+
+
+def test_unlabelled_entries_need_a_hasher_that_has_seen_rows(digits: Stream) -> None:
+    with pytest.raises(NotFittedError):
+        Index(OnlineHasher()).add(digits.X[:3])
+
+
+def test_a_removed_id_is_never_used_again(index: Index, digits: Stream) -> None:
+    index.remove(["e5"])
+    with pytest.raises(DuplicateIdError):
+        index.add(digits.X[:1], ["e5"])
+    with pytest.raises(UnknownIdError):
+        index.get(["e5"])
+
+
+def test_ids_given_by_default_avoid_those_given_by_users(
+    hasher: OnlineHasher, digits: Stream
+) -> None:
+    index = Index(hasher)
+    assert index.add(digits.X[:2]) == [0, 1]
+    assert index.add(digits.X[:2], [7, "seven"]) == [7, "seven"]
+    assert index.add(digits.X[:2]) == [8, 9]
+    assert sorted(index.search(digits.X[:1], 6).ids[0].tolist(), key=str) == [
+        0,
+        1,
+        7,
+        8,
+        9,
+        "seven",
+    ]
+
+
+def test_a_label_first_seen_on_an_entry_gets_its_codeword_there(
+    index: Index, digits: Stream
+) -> None:
+    index.add(digits.X[:1], ["owl"], ["an owl"])
+    assert index.hasher.labels_[-1] == "an owl"
+    assert index.get(["owl"])[0].labels == ("an owl",)
+    assert index.search(digits.X[:1], 1, labels=["an owl"]).ids.tolist() == [["owl"]]
+
+
+def test_labelled_entries_rank_by_codeword_under_the_newest_mapping(
+    hasher: OnlineHasher, digits: Stream
+) -> None:
+    index = Index(hasher)
+    index.add(digits.X[:300], y=digits.y[:300])
+    hasher.partial_fit(digits.X[1200:], digits.y[1200:])
+    far = asymmetric(hasher.margins(digits.X[:50]), hasher.encode_labels())
+    nearest = np.array(hasher.labels_)[far.argmin(axis=1)]
+    found = index.search(digits.X[:50], 1)
+    np.testing.assert_array_equal(found.labels[:, 0].astype(int), nearest)
+    np.testing.assert_allclose(found.novelty, far.min(axis=1), atol=1e-4)
+    assert index.stats()["stale_bits"] == 0
+
+
+def test_an_entry_with_several_labels_appears_once(hasher: OnlineHasher, digits: Stream) -> None:
+    index = Index(hasher)
+    index.add(digits.X[:3], ["a", "b", "c"], [{1, 2}, 1, {2, 3}])
+    found = index.search(digits.X[:5], 10)
+    assert found.counts.tolist() == [3] * 5
+    assert all(set(row[:3]) == {"a", "b", "c"} for row in found.ids.tolist())
+
+
+def test_an_explanation_adds_up_to_the_distance(index: Index, digits: Stream) -> None:
+    found = index.search(digits.X[:6], 8, "hamming", explain=True)
+    for row in range(6):
+        assert len(found.explanations[row]) == 8
+        for hit, why in enumerate(found.explanations[row]):
+            assert (why.bits == -1).sum() == found.distances[row, hit]
+            assert (why.bits != 0).sum() == 16
+            assert why.label == found.labels[row, hit]
+            assert (why.bits.reshape(-1, 16)[why.cycle] != 0).all()
+
+
+def test_read_only_codes_keep_their_mapping_and_say_so(
+    hasher: OnlineHasher, digits: Stream
+) -> None:
+    index = Index(hasher, keep_features=False)
+    index.add(digits.X[:50])
+    before = index.search(digits.X[:5], 10).ids.tolist()
+    hasher.partial_fit(digits.X[1200:], digits.y[1200:])
+    assert index.refresh().entries == 0
+    assert index.search(digits.X[:5], 10).ids.tolist() == before
+    assert index.stats()["read_only"] == 50
+    assert index.stats()["stale_bits"] > 0
+
+
+def test_dry_run_says_what_a_refresh_would_do_and_does_nothing(
+    index: Index, digits: Stream
+) -> None:
+    index.hasher.partial_fit(digits.X[1200:], digits.y[1200:])
+    before = fingerprint(index, digits.X)
+    dry = index.refresh(dry_run=True)
+    assert dry.dry_run
+    assert dry.bits_recomputed > 0
+    assert fingerprint(index, digits.X) == before
+    report = index.refresh()
+    assert report.bits_recomputed == dry.bits_recomputed
+    assert index.stats()["stale_bits"] == 0
+    assert index.verify() == 0
+
+
+def test_certificates_skip_bits_and_change_nothing(hasher: OnlineHasher, digits: Stream) -> None:
+    certified, plain = Index(hasher), Index(hasher, certify=False)
+    for index in (certified, plain):
+        index.add(digits.X[:400])
+    skipped = 0
+    for start in range(1200, 1290, 2):
+        hasher.partial_fit(digits.X[start : start + 2], digits.y[start : start + 2])
+        skipped += certified.refresh().bits_certified
+        assert plain.refresh().bits_certified == 0
+        found, expected = (index.search(digits.X[:20], 50) for index in (certified, plain))
+        assert found.ids.tolist() == expected.ids.tolist()
+    assert skipped > 0
+    assert certified.verify() == plain.verify() == 0
+
+
+def test_entries_added_during_a_refresh_are_refreshed_too(
+    hasher: OnlineHasher, digits: Stream
+) -> None:
+    index = Index(hasher)
+    index.add(np.repeat(digits.X[:500], 10, axis=0))
+    hasher.partial_fit(digits.X[1200:1500], digits.y[1200:1500])
+    steps = index.refresh_steps()
+    next(steps)
+    with pytest.raises(OptionError, match="under way"):
+        index.refresh()
+    index.add(digits.X[500:600])
+    index.remove([0, 1, 2])
+    for _ in steps:
+        pass
+    assert index.stats()["stale_bits"] == 0
+    assert index.verify() == 0
+    assert len(index) == 5097
+
+
+def test_every_rows_counts_rows(index: Index, digits: Stream) -> None:
+    trigger = EveryRows(25)
+    due = [trigger.due(index, digits.X[:10]) for _ in range(6)]
+    assert due == [False, False, True, False, True, False]
+
+
+def test_expected_flips_is_due_once_bits_are_wrong(index: Index, digits: Stream) -> None:
+    trigger = ExpectedFlips(0.001)
+    assert not trigger.due(index, digits.X[:1])
+    index.hasher.partial_fit(digits.X[1200:], (digits.y[1200:] + 1) % 10)  # another meaning
+    assert trigger.due(index, digits.X[:1])
+    index.refresh()
+    assert not trigger.due(index, digits.X[:1])
+
+
+def test_mutual_information_is_due_when_the_mapping_has_learned(digits: Stream) -> None:
+    hasher = OnlineHasher(bits=16, labels_per_cycle=None, center=digits.X.mean(axis=0))
+    hasher.partial_fit(digits.X[:20], digits.y[:20])
+    index = Index(hasher)
+    index.add(digits.X[:50])
+    trigger = MutualInformation(0.02)
+    assert not trigger.due(index, digits.X[:200], digits.y[:200])
+    hasher.partial_fit(digits.X[200:1000], digits.y[200:1000])
+    assert trigger.due(index, digits.X[200:400], digits.y[200:400])
+    index.refresh()
+    assert not trigger.due(index, digits.X[400:500], digits.y[400:500])

@@ -1,0 +1,77 @@
+"""A bit computed alone equals the bit computed among others, and certificates never lie."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everhash import kernels as base
+from everhash.index.refresh import QUANTUM
+
+kernels = base.load_refresh()
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    n=st.integers(1, 40),
+    d=st.integers(1, 300),
+    m=st.integers(1, 30),
+)
+def test_margins_of_one_function_equal_those_of_all_to_the_bit(
+    seed: int, n: int, d: int, m: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((n, d)).astype(np.float32)
+    functions = rng.standard_normal((2, 5, d)).astype(np.float32)
+    everything = np.empty((n, 10), np.float32)
+    base.load().margins_into(Z, functions, everything)
+    rows = rng.integers(0, n, m)
+    for function in range(10):
+        alone = np.empty(m, np.float32)
+        kernels.function_margins(Z, rows, functions.reshape(10, d)[function], alone)
+        np.testing.assert_array_equal(alone, everything[rows, function])
+
+
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 60), k=st.integers(1, 70))
+def test_stale_entries_are_those_with_an_expiry_not_above_its_limit(
+    seed: int, n: int, k: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    homes = rng.integers(0, 3, n)
+    expiries = rng.integers(0, 256, (n, k)).astype(np.uint8)
+    limits = rng.integers(-1, 30, (3, k))
+    marked = np.empty(n, np.bool_)
+    kernels.find_stale(homes, expiries, limits, marked)
+    np.testing.assert_array_equal(marked, (expiries <= limits[homes]).any(axis=1))
+
+
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 40), d=st.integers(2, 40), k=st.integers(1, 70))
+def test_a_certified_bit_survives_any_turn_up_to_its_expiry(
+    seed: int, n: int, d: int, k: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((n, d)).astype(np.float32)
+    Z /= np.linalg.norm(Z, axis=1, keepdims=True)
+    W = rng.standard_normal((1, k, d)).astype(np.float32)
+    homes, turned = np.zeros(n, np.int64), np.full((1, k), 0.01)
+    words, expiries = np.zeros((n, 2), np.uint64), np.zeros((n, k), np.uint8)
+    lengths = np.linalg.norm(W.astype(np.float64), axis=2)
+    everything = np.full((1, k), 255, np.int64)
+    computed, _ = kernels.recompute(
+        Z, homes, words, expiries, everything, W, lengths, turned, 1e-4, QUANTUM
+    )
+    assert computed == n * k
+    bits = (
+        words[:, np.arange(k) >> 6] >> (np.arange(k, dtype=np.uint64) & np.uint64(63))
+    ) & np.uint64(1)
+    np.testing.assert_array_equal(bits == 1, Z @ W[0].T > 0)
+    angle = rng.uniform(0, 0.1)
+    U = W[0] / np.linalg.norm(W[0], axis=1, keepdims=True)
+    side = rng.standard_normal((k, d))
+    side -= (side * U).sum(axis=1, keepdims=True) * U
+    side /= np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12)
+    turned_functions = np.cos(angle) * U + np.sin(angle) * side
+    certified = expiries > (0.01 + angle) / QUANTUM
+    after = Z.astype(np.float64) @ turned_functions.T > 0
+    np.testing.assert_array_equal((bits == 1)[certified], after[certified])
