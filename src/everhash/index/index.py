@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from everhash.codes import Codes, unpack_bits
+from everhash.codes import Codes
 from everhash.errors import LabelError, OptionError, UnknownIdError
-from everhash.index.coded import CodedEntries, Stored
 from everhash.index.ids import Id, Ids
 from everhash.index.matches import Matches
 from everhash.index.postings import Postings
 from everhash.index.query import Query
-from everhash.index.ranking import Ranking
-from everhash.index.refresh import Odometer, Refresh, RefreshReport, encode
-from everhash.index.searchable import Searchable
+from everhash.index.ranking import Codewords, Ranking
+from everhash.index.refresh import RefreshReport
+from everhash.index.unlabelled import Unlabelled
 from everhash.learn.growing import GrowingArray
 from everhash.learn.hasher import OnlineHasher
 from everhash.learn.mapping import FrozenMapping
@@ -28,8 +26,6 @@ from everhash.stream import Labels, as_labels, as_rows
 UNLABELLED, REMOVED, SEVERAL = -1, -2, -3
 """What stands for an entry's label where it has none, is gone, or has more than one."""
 CODINGS = ("home", "full")
-BATCH = 4096
-"""Rows encoded at a time."""
 
 
 @dataclass(frozen=True)
@@ -79,13 +75,14 @@ class Index:
         self.coding = coding
         self.keep_features = keep_features
         self.certify = certify
-        self.last_refresh: RefreshReport | None = None
+        self.last_refresh = RefreshReport.of_nothing(dry_run=False)
         self._ids = Ids()
         self._labels: GrowingArray[np.int32] = GrowingArray((), np.int32)
         self._several: dict[int, tuple[int, ...]] = {}
         self._postings = Postings()
-        self._coded: CodedEntries | None = None
+        self._coded: Unlabelled | None = None
         self._removed = 0
+        self._known: Codewords | None = None
 
     def __len__(self) -> int:
         return len(self._ids) - self._removed
@@ -107,7 +104,7 @@ class Index:
         unlabelled[labels.rows] = False
         first = len(self._ids)
         if unlabelled.any():
-            self._add_coded(rows[unlabelled], first + np.flatnonzero(unlabelled))
+            self._coding_now().add(rows[unlabelled], first + np.flatnonzero(unlabelled))
         names = self._ids.add(ids, len(rows))
         self._labels.grow_to(len(self._ids))
         self._labels.rows[first:] = UNLABELLED
@@ -134,31 +131,14 @@ class Index:
         self._removed += len(places)
         return len(places)
 
-    def _add_coded(self, rows: NDArray[np.float32], places: NDArray[np.int64]) -> None:
-        if self._coded is None or (len(self._coded) == self._coded.dead and not self._coded.pinned):
-            self._start_coding(self.hasher.freeze())
-        assert self._coded is not None  # noqa: S101 - for mypy
-        stored = Stored.of(rows)
-        for start in range(0, len(rows), BATCH):
-            part = slice(start, start + BATCH)
-            here = Stored(stored.halves[part], stored.scales[part])
-            Z = self._mapping.measure(here.rows)
-            columns = encode(self._mapping, self.coding, Z, self._odometer)
-            self._coded.append(places[part], here, columns)
-
-    def _start_coding(self, mapping: FrozenMapping) -> None:
-        """Begin with the mapping as it is, while there is no entry to keep in step."""
-        k = mapping.functions.shape[1]
-        width = k if self.coding == "home" else k * len(mapping.functions)
-        self._coded = CodedEntries(
-            width, mapping.functions.shape[2], keep_features=self.keep_features
-        )
-        self._take_mapping(mapping, Odometer.start_with(mapping, self.coding))
-
-    def _take_mapping(self, mapping: FrozenMapping, odometer: Odometer) -> None:
-        assert self._coded is not None  # noqa: S101 - for mypy
-        self._mapping, self._odometer = mapping, odometer
-        self._searchable = Searchable(self._coded, mapping, self.coding)
+    def _coding_now(self) -> Unlabelled:
+        """Return the unlabelled entries; while there are none, those of the newest mapping."""
+        coded = self._coded
+        if coded is None or (len(coded) == 0 and not coded.refreshing):
+            mapping = self.hasher.freeze()
+            coded = Unlabelled(mapping, self.coding, keep_features=self.keep_features)
+            self._coded = coded
+        return coded
 
     def _post(self, labels: Labels, places: NDArray[np.int64]) -> None:
         """Enter entries into the lists of their labels."""
@@ -173,9 +153,8 @@ class Index:
     def _unlist(self, places: NDArray[np.int64]) -> None:
         """Take entries out of the lists they stand in, or out of the coded entries."""
         labels = self._labels.rows[places]
-        coded = places[labels == UNLABELLED]
-        if len(coded) and self._coded is not None:
-            self._coded.kill(coded)
+        if self._coded is not None:
+            self._coded.remove(places[labels == UNLABELLED])
         for place in places[labels != UNLABELLED].tolist():
             for number in self._numbers_of(place):
                 self._postings.remove(number, place)
@@ -204,8 +183,8 @@ class Index:
 
     def _entry(self, place: int, names: list[Hashable]) -> Entry:
         name = self._ids.names(np.array([place]))[0]
-        if self._labels.rows[place] == UNLABELLED:
-            return Entry(name, (), *self._code_of(place))
+        if self._labels.rows[place] == UNLABELLED and self._coded is not None:
+            return Entry(name, (), *self._coded.code_of(place))
         return Entry(name, tuple(names[number] for number in self._numbers_of(place)), None, None)
 
     def _split(
@@ -220,13 +199,6 @@ class Index:
         ]
         coded = places[self._labels.rows[places] == UNLABELLED]
         return listed, coded if only is None else coded[:0]
-
-    def _code_of(self, place: int) -> tuple[int, NDArray[np.bool_]]:
-        """Return an unlabelled entry's home and its bits there."""
-        assert self._coded is not None  # noqa: S101 - for mypy
-        slot = int(self._coded.slots(np.array([place]))[0])
-        columns, bits = self._coded.columns, self._coded.bits
-        return int(columns.homes[slot]), unpack_bits(columns.words[slot : slot + 1], bits)[0]
 
     def search(
         self,
@@ -257,11 +229,16 @@ class Index:
         """Return all entries no farther than r, nearest first."""
         return self._ranking(X, distance).within(r, explain=explain)
 
+    def _codewords(self) -> Codewords:
+        """Return the labels' words, taken again only when there are more of them."""
+        if self._known is None or len(self._known.names) - 1 != len(self.hasher.words_):
+            self._known = Codewords.of(self.hasher)
+        return self._known
+
     def _ranking(self, X: ArrayLike | Codes, distance: str) -> Ranking:
-        mapping = self.mapping
-        query = Query.of(X, self.hasher, mapping, distance, self.coding)
-        searchable = None if mapping is None else self._searchable
-        return Ranking(self, query, self._postings, searchable)
+        coded = self._coded if self.mapping is not None else None
+        query = Query.of(X, self.hasher, self.mapping, distance, self.coding)
+        return Ranking(self, query, self._postings, coded)
 
     # Refreshing
 
@@ -269,7 +246,6 @@ class Index:
         """Bring unlabelled entries up to date with the newest mapping."""
         for _ in self.refresh_steps(dry_run=dry_run):
             pass
-        assert self.last_refresh is not None  # noqa: S101 - for mypy
         return self.last_refresh
 
     def refresh_steps(self, *, dry_run: bool = False) -> Iterator[float]:
@@ -278,81 +254,34 @@ class Index:
         They see the old codes until the last slice is done, then the new ones. `last_refresh` holds
         the report afterwards.
         """
-        start = perf_counter()
-        if self._coded is None or len(self._coded) == 0 or not self.keep_features:
-            self.last_refresh = RefreshReport.of_nothing(dry_run)
-            return
-        if self._coded.pinned:
-            raise OptionError("a refresh is under way", hint="finish or close its steps first")
-        self._coded.drop_dead()
-        self._take_mapping(self._mapping, self._odometer)
-        self._coded.pinned = True
-        try:
+        self.last_refresh = RefreshReport.of_nothing(dry_run)
+        if self._coded is not None and len(self._coded):
             new = self.hasher.freeze()
-            task = Refresh(
-                self._coded,
-                self._mapping,
-                new,
-                self._odometer,
-                coding=self.coding,
-                certify=self.certify,
-            )
-            yield from task.steps()
-            columns, report = task.finish(perf_counter() - start, dry_run=dry_run)
-        finally:
-            self._coded.pinned = False
-        if not dry_run:
-            self._coded.swap(columns, task.bits)
-            self._take_mapping(new, task.odometer)
-        self.last_refresh = report
-
-    def verify(self) -> int:
-        """Encode every unlabelled entry afresh under its mapping; return how many codes differ."""
-        if self.mapping is None or self._coded is None or not self.keep_features:
-            return 0
-        wrong = 0
-        for start in range(0, len(self._coded), BATCH):
-            part = slice(start, start + BATCH)
-            Z = self._mapping.measure(self._coded.rows(part))
-            fresh = encode(self._mapping, self.coding, Z, self._odometer)
-            same = (fresh.words == self._coded.columns.words[part]).all(axis=1)
-            wrong += int((~same | (fresh.homes != self._coded.columns.homes[part])).sum())
-        return wrong
+            yield from self._coded.refresh(new, certify=self.certify, dry_run=dry_run)
+            self.last_refresh = self._coded.report
 
     @property
     def mapping(self) -> FrozenMapping | None:
         """The mapping unlabelled entries were encoded with; None while there are none."""
-        return self._mapping if self._coded is not None and len(self._coded) else None
-
-    def sampled_flips(self, sample: int, rng: np.random.Generator) -> float:
-        """Return how many stored bits an entry are wrong by now, on a sample of entries."""
-        if self.mapping is None or self._coded is None or not self.keep_features:
-            return 0.0
-        slots = rng.integers(0, len(self._coded), sample)
-        new = self.hasher.freeze()
-        homes = self._coded.columns.homes[slots]
-        margins = new.margins(new.measure(self._coded.rows(slots)))
-        if self.coding == "home":
-            margins = margins.reshape(len(slots), -1, self._coded.bits)[np.arange(sample), homes]
-        stored = unpack_bits(self._coded.columns.words[slots], self._coded.bits)
-        return float((stored != (margins[:, : self._coded.bits] > 0)).sum(axis=1).mean())
+        return self._coded.mapping if self._coded is not None and len(self._coded) else None
 
     def stale_bits(self) -> int:
         """Stored bits whose function has changed since: an upper bound on what is wrong."""
-        if self._coded is None or len(self._coded) == 0:
-            return 0
-        versions, k = self.hasher.versions_, self.hasher.bits
-        known = len(self._mapping.versions)
-        moved = versions[:known] != self._mapping.versions
-        alive = self._coded.alive.rows
-        if self.coding == "full":
-            return int(moved.sum() + len(versions) - known) * int(alive.sum())
-        homes = self._coded.columns.homes[alive]
-        return int(moved.reshape(-1, k).sum(axis=1)[homes].sum())
+        return 0 if self._coded is None else self._coded.stale_bits(self.hasher.versions_)
+
+    def sampled_flips(self, sample: int, rng: np.random.Generator) -> float:
+        """Return how many stored bits an entry are wrong by now, on a sample of entries."""
+        if self._coded is None:
+            return 0.0
+        return self._coded.sampled_flips(self.hasher.freeze(), sample, rng)
+
+    def verify(self) -> int:
+        """Encode every unlabelled entry afresh under its mapping; return how many codes differ."""
+        return 0 if self._coded is None else self._coded.verify()
 
     def stats(self) -> dict[str, Any]:
         """Return counts an operator wants to see."""
-        coded = 0 if self._coded is None else len(self._coded) - self._coded.dead
+        coded, mapping = len(self._coded or ()), self.mapping
         return {
             "entries": len(self),
             "labelled": len(self) - coded,
@@ -363,6 +292,6 @@ class Index:
             "width": self.hasher.width_ if len(self) else 0,
             "coding": self.coding,
             "stale_bits": self.stale_bits(),
-            "mapping_version": self._mapping.version if coded else None,
+            "mapping_version": None if mapping is None else mapping.version,
             "hasher_version": self.hasher.version_ if len(self) else None,
         }

@@ -26,8 +26,9 @@ class Query:
 
     newest: NDArray[np.float32]
     """(q, n_cycles, k) margins under the newest mapping, for labelled entries."""
-    theirs: NDArray[np.float32] | None
-    """(q, n_cycles, k) under the coded entries' mapping; (q, 1, width) if they keep all cycles."""
+    theirs: NDArray[np.float32]
+    """(q, n_cycles, k) under the coded entries' mapping, or (q, 1, width) if they keep all cycles;
+    (q, 0, k) where there are none."""
     hamming: bool
     has_margins: bool
 
@@ -43,24 +44,18 @@ class Query:
         """Encode queries once for each mapping that is needed."""
         if distance not in DISTANCES:
             raise OptionError(f"distance {distance!r} is unknown", hint=f"choose from {DISTANCES}")
-        k = hasher.bits
         if isinstance(X, Codes):
-            newest = _signs(X, hasher, mapping, distance)
-            theirs = None if mapping is None else newest
+            newest = theirs = _signs(X, hasher, mapping, distance)
         else:
-            newest = hasher.margins(X)
-            theirs = None
-            if mapping is not None and mapping.version == hasher.version_:
-                theirs = newest
-            elif mapping is not None:
+            newest = theirs = hasher.margins(X)
+            if mapping is not None and mapping.version != hasher.version_:
                 rows = as_rows(X, hasher.n_features_in_, "this index")
                 theirs = mapping.margins(mapping.measure(rows))
-        n = len(newest)
+        n, k = len(newest), hasher.bits
+        theirs = theirs[:, :0] if mapping is None else theirs
         return cls(
             newest=newest.reshape(n, -1, k),
-            theirs=None
-            if theirs is None
-            else theirs.reshape(n, -1, k if coding == "home" else theirs.shape[1]),
+            theirs=theirs.reshape(n, -1, k) if coding == "home" else theirs[:, None],
             hamming=distance == "hamming",
             has_margins=not isinstance(X, Codes),
         )

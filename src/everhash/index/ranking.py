@@ -13,7 +13,7 @@ from everhash import limits
 from everhash.codes import pack_bits
 from everhash.errors import LimitError, OptionError
 from everhash.index.explain import explain_hits
-from everhash.index.matches import Matches
+from everhash.index.matches import Explanation, Matches
 from everhash.index.postings import Postings
 from everhash.index.query import Query
 from everhash.index.searchable import Searchable
@@ -21,6 +21,8 @@ from everhash.index.segment import Segment
 
 if TYPE_CHECKING:
     from everhash.index.index import Index
+    from everhash.index.unlabelled import Unlabelled
+    from everhash.learn.hasher import OnlineHasher
 
 Floats = NDArray[np.float32]
 Counts = NDArray[np.int64]
@@ -42,27 +44,45 @@ class Ranked(NamedTuple):
         return cls(*(np.take_along_axis(column, order, 1) for column in columns))
 
 
+class Codewords(NamedTuple):
+    """All labels' words as a segment, to measure distances to them; and the labels themselves."""
+
+    segment: Segment
+    names: NDArray[Any]
+    """Labels in order of arrival, and None at the end, where number -1 finds it."""
+
+    @classmethod
+    def of(cls, hasher: OnlineHasher) -> Codewords:
+        """Take the labels as they are now."""
+        words, cycles = hasher.words_, hasher.label_cycles_
+        names = np.empty(len(words) + 1, dtype=object)
+        for number, label in enumerate(hasher.labels_):
+            names[number] = label
+        segment = Segment.build(
+            pack_bits(words > 0),
+            cycles,
+            pack_bits(words[:0] > 0),
+            cycles[:0],
+            hasher.n_cycles_,
+            hasher.bits,
+        )
+        return cls(segment, names)
+
+
 class Ranking:
     """Ranks the entries of an index for one batch of queries."""
 
     def __init__(
-        self, index: Index, query: Query, postings: Postings, searchable: Searchable | None
+        self, index: Index, query: Query, postings: Postings, coded: Unlabelled | None
     ) -> None:
         self._index, self._query = index, query
-        self._postings, self._searchable = postings, searchable
-        hasher = index.hasher
-        self._words = Segment.build(
-            pack_bits(hasher.words_ > 0),
-            hasher.label_cycles_,
-            pack_bits(hasher.words_[:0] > 0),
-            hasher.label_cycles_[:0],
-            hasher.n_cycles_,
-            hasher.bits,
-        )
-        everyone = np.arange(len(hasher.words_))
-        form = query.form(query.newest)
-        of = self._words.hamming_of if query.hamming else self._words.margins_of
-        self._to_labels = of(form, everyone).astype(np.float32)
+        self._postings = postings
+        self._coded = coded
+        self._codewords = index._codewords()
+        words = self._codewords.segment
+        of = words.hamming_of if query.hamming else words.margins_of
+        everyone = np.arange(len(self._codewords.names) - 1)
+        self._to_labels = of(query.form(query.newest), everyone).astype(np.float32)
         self._to_labels /= np.float32(self._active(labelled=True))
 
     def nearest(
@@ -82,8 +102,8 @@ class Ranking:
             return self._matches(self._among(ids, labels, int(k)), explain=explain)
         only = None if labels is None else self._index.hasher.numbers(labels)
         parts = [Ranked(*self._postings.nearest(self._to_labels, int(k), only))]
-        if only is None and self._searchable is not None:
-            parts.append(self._coded_nearest(self._searchable, int(k)))
+        if only is None and self._coded is not None:
+            parts.append(self._coded_nearest(self._coded.searchable, int(k)))
         return self._matches(Ranked.of(parts, int(k)), explain=explain)
 
     def within(self, radius: float, *, explain: bool) -> Matches:
@@ -92,9 +112,9 @@ class Ranking:
             raise OptionError(f"r must be a number, got {radius!r}")
         offsets, distances, places, numbers = self._postings.within(self._to_labels, float(radius))
         found = [(distances[a:b], places[a:b], numbers[a:b]) for a, b in pairwise(offsets)]
-        if self._searchable is not None and self._query.theirs is not None:
+        if self._coded is not None:
             active = self._active(labelled=False)
-            coded = self._searchable.within(
+            coded = self._coded.searchable.within(
                 self._query.form(self._query.theirs), radius * active + 1e-3 * (active > 1)
             )
             for i, (far, where) in enumerate(coded):
@@ -119,9 +139,9 @@ class Ranking:
             shape = far.shape
             part = Ranked(far, np.broadcast_to(where, shape), np.broadcast_to(numbers, shape))
             parts.append(_once(Ranked.of([part])))
-        if len(coded) and self._searchable is not None and self._query.theirs is not None:
+        if len(coded) and self._coded is not None:
             form = self._query.form(self._query.theirs)
-            far = self._searchable.distances_to(form, coded)
+            far = self._coded.searchable.distances_to(form, coded)
             far = far / np.float32(self._active(labelled=False))
             where = np.broadcast_to(coded, far.shape)
             parts.append(Ranked(far, where, np.full(far.shape, -1)))
@@ -131,7 +151,6 @@ class Ranking:
         return Ranked.of(parts, k)
 
     def _coded_nearest(self, searchable: Searchable, k: int) -> Ranked:
-        assert self._query.theirs is not None  # noqa: S101 - for mypy
         distances, places = searchable.nearest(self._query.form(self._query.theirs), k)
         distances = distances / np.float32(self._active(labelled=False))
         return Ranked(distances, places, np.full(places.shape, -1))
@@ -141,28 +160,32 @@ class Ranking:
         if self._index.coding == "home":
             return 1
         margins = self._query.newest if labelled else self._query.theirs
-        return 1 if margins is None else int(margins.shape[2])
+        return int(margins.shape[2])
 
     def _matches(self, ranked: Ranked, *, explain: bool) -> Matches:
         index = self._index
-        names = np.array([*index.hasher.labels_, None], dtype=object)
         return Matches(
             ids=index._ids.names(ranked.places),
             distances=ranked.distances,
-            labels=names[ranked.numbers],
+            labels=self._codewords.names[ranked.numbers],
             counts=(ranked.places >= 0).sum(axis=1),
             novelty=self._novelty(),
-            explanations=explain_hits(index, self._query, ranked) if explain else [],
+            explanations=self._explained(ranked) if explain else [],
         )
+
+    def _explained(self, ranked: Ranked) -> list[list[Explanation]]:
+        hasher, names = self._index.hasher, self._codewords.names
+        return explain_hits(hasher, self._query, ranked, names, self._coded)
 
     def _novelty(self) -> Floats:
         """Return the asymmetric distance to the nearest codeword; NaN for codes without margins."""
-        n, labels = len(self._query), len(self._index.hasher.words_)
+        n, labels = len(self._query), len(self._codewords.names) - 1
         if not self._query.has_margins:
             return np.full(n, np.nan, np.float32)
         if labels == 0:
             return np.full(n, np.inf, np.float32)
-        far = self._words.margins_of(np.ascontiguousarray(self._query.newest), np.arange(labels))
+        words, margins = self._codewords.segment, np.ascontiguousarray(self._query.newest)
+        far = words.margins_of(margins, np.arange(labels))
         nearest: Floats = far.min(axis=1)
         return nearest
 
