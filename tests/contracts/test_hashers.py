@@ -288,3 +288,30 @@ def test_too_many_labels_are_refused_before_any_is_taken() -> None:
         hasher.partial_fit(np.ones((3, 1)), ["a", "b", "c"])
     with pytest.raises(NotFittedError):
         hasher.labels_  # noqa: B018
+
+
+def test_assigned_labels_have_codewords_before_any_row(
+    make: Make, digits: Stream, tmp_path: Path
+) -> None:
+    hasher = make().partial_fit(digits.X[:1100], digits.y[:1100])
+    known, versions = len(hasher.labels_), hasher.versions_
+    hasher.assign(["owl", 3, np.int64(3), "owl", "lark"])
+    assert hasher.labels_[known:] == ["owl", "lark"]
+    assert (hasher.codewords_[known:] != 0).sum() == 2 * 16
+    np.testing.assert_array_equal(hasher.versions_[: len(versions)], versions)
+    hasher.save(tmp_path / "m")
+    loaded = load_hasher(tmp_path / "m")
+    for one in (hasher, loaded):
+        one.partial_fit(digits.X[1100:1200], ["lark"] * 100)
+    assert_same(hasher, loaded, digits.X)
+
+
+def test_a_frozen_mapping_does_not_move(make: Make, digits: Stream) -> None:
+    hasher = make().partial_fit(digits.X[:300], digits.y[:300])
+    frozen, before = hasher.freeze(), hasher.margins(digits.X)
+    np.testing.assert_array_equal(frozen.margins(frozen.measure(digits.X)), before)
+    hasher.partial_fit(digits.X[300:600], digits.y[300:600])
+    np.testing.assert_array_equal(frozen.margins(frozen.measure(digits.X)), before)
+    assert frozen.version != hasher.version_
+    scores = before @ hasher.codewords_[: len(frozen.words), : before.shape[1]].T
+    np.testing.assert_allclose(frozen.scores(frozen.measure(digits.X)), scores, atol=1e-3)

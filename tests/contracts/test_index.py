@@ -239,7 +239,7 @@ class IndexMachine(RuleBasedStateMachine):
 
 
 TestIndex = IndexMachine.TestCase
-TestIndex.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+TestIndex.settings = settings(max_examples=120, stateful_step_count=40, deadline=None)
 
 
 @pytest.mark.parametrize("coding", ["home", "full"])

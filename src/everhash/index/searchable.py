@@ -40,10 +40,13 @@ class Searchable:
 
     def __init__(self, entries: CodedEntries, mapping: FrozenMapping, coding: str) -> None:
         self._entries = entries
-        self._cycles = mapping.label_cycles
-        self._words = pack_bits(mapping.words > 0)
-        self._coding = coding
-        self._n_cycles = len(mapping.functions) if coding == "home" else 1
+        # a code of all cycles has no codewords of its width to stand around
+        home = coding == "home"
+        self._cycles = mapping.label_cycles if home else np.empty(0, np.int64)
+        self._words = pack_bits(
+            mapping.words > 0 if home else np.empty((0, entries.bits), np.bool_)
+        )
+        self._n_cycles = len(mapping.functions) if home else 1
         self._parts: list[Part] = []
 
     def nearest(self, queries: Queries, k: int) -> Found:
@@ -109,12 +112,11 @@ class Searchable:
 
     def _build(self, start: int, end: int) -> Part:
         columns = self._entries.columns
-        home = self._coding == "home"
         segment = Segment.build(
             columns.words[start:end],
             columns.homes[start:end],
-            self._words if home else self._words[:0],
-            self._cycles if home else self._cycles[:0],
+            self._words,
+            self._cycles,
             self._n_cycles,
             self._entries.bits,
         )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash import kernels
+from everhash.errors import DimensionError
 
 Words = NDArray[np.uint64]
 Counts = NDArray[np.int64]
@@ -85,6 +86,8 @@ class Segment:
             n_cycles: number of cycles.
             bits: width of a word, at least 1.
         """
+        if codewords.shape[1] != words.shape[1]:  # kernels read past the end of shorter ones
+            raise DimensionError(expected=words.shape[1], got=codewords.shape[1], what="words")
         order, first = _distinct(words, cycles)
         length = np.diff(np.append(first, len(words)))
         centres, centre_cycles = _centres(codewords, codeword_cycles, n_cycles)

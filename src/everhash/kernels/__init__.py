@@ -7,8 +7,11 @@ seconds, then cached on disk) and are there at once afterwards.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import hashlib
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -36,7 +39,7 @@ def _load(name: str) -> ModuleType:
     ready = sys.modules.get(name)
     if ready is not None and hasattr(ready, "READY"):
         return ready
-    with _one_compiler_at_a_time():
+    with _one_compiler_at_a_time(), _cache_of_these_sources():
         return import_module(name)
 
 
@@ -52,3 +55,34 @@ def _one_compiler_at_a_time() -> Iterator[None]:
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+@contextlib.contextmanager
+def _cache_of_these_sources() -> Iterator[None]:
+    """Cache where only these sources do: Numba compares a kernel's own file, not those it uses."""
+    from numba import config
+
+    named = config.CACHE_DIR
+    config.CACHE_DIR = str(_cache_folder(named))
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = named
+
+
+def _cache_folder(named: str) -> Path:
+    """Return a writable folder named after all kernel sources, in `named` if Numba was told so."""
+    sources = sorted(Path(__file__).parent.rglob("*.py"))
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+    own = Path(__file__).parent / "__pycache__"
+    for base in [Path(named)] if named else [own, Path("~/.cache/everhash")]:
+        with contextlib.suppress(OSError, RuntimeError):  # not writable, or nobody's home
+            folder = base.expanduser() / f"kernels-{digest[:16]}"
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+            for old in set(own.glob("kernels-*")) - {folder} if base == own else ():
+                shutil.rmtree(old, ignore_errors=True)
+            return folder
+    temporary = tempfile.mkdtemp(prefix="everhash-kernels-")
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    return Path(temporary)
