@@ -23,7 +23,12 @@ check: $(DEV)
 bench: $(BENCH)
 	$(BIN)/python benchmarks/learn_speed.py
 	$(BIN)/python benchmarks/learn_growth.py
+	$(BIN)/python benchmarks/encode_speed.py
 	$(BIN)/python benchmarks/paper_cifar_gist.py
+	$(BIN)/python benchmarks/ablation.py
+	$(BIN)/python benchmarks/refresh_cost.py
+	$(BIN)/python benchmarks/unlabelled.py
+	$(BIN)/python benchmarks/search_speed.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis everhash-demo.png

@@ -144,6 +144,7 @@ def figure() -> None:
     """Draw mAP against bit updates an entry for several rho, as in the paper's Figure 4."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter, ScalarFormatter
 
     cifar_data, clinc_data = datasets.load("cifar10-gist"), datasets.load("clinc150")
     one = paper_split(cifar_data.y, queries=100, stream=200, seed=0)
@@ -178,6 +179,10 @@ def figure() -> None:
                 text = "one cycle" if rho is None else f"rho {rho}"
                 axes.annotate(text, point, (5, 4), textcoords="offset points", fontsize=8)
         axes.set_xscale("log")
+        axes.set_xticks([20, 50, 100, 200, 500, 1000], minor=False)
+        axes.xaxis.set_major_formatter(ScalarFormatter())
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.set_xlim(15, 1200)
         axes.set_xlabel("bit updates an entry (flips, refresh every 100 rows)")
         axes.set_ylabel("mAP of unlabelled entries, tie-averaged")
         axes.set_title(title)

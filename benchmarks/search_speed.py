@@ -1,12 +1,12 @@
 """How fast the nearest codes are found, against FAISS, usearch, NumPy and the memory itself.
 
-    python -m benchmarks.search_speed [--only uniform,clustered,real,asymmetric,postings] [--quick]
+    python benchmarks/search_speed.py [--only uniform,clustered,real,asymmetric,postings] [--quick]
 
 Exact top 100 of 1,000,000 codes of 64 and 128 bits, one thread, microseconds a query; 1,000 queries
 at once (best of five) and 200 one by one (best, median). All contestants in one run, interleaved:
 in each round every one answers the batch, then every one 40 single queries in a row.
-    uniform     random codes, where nothing can be skipped; "sum" adds up the same words once, and
-                no scan for one query reads them faster
+    uniform     random codes, where nothing can be skipped; "sum" adds up the same words once, from
+                the cache if they fit as the scan does: no scan for one query reads them faster
     clustered   100 codewords with 10 % of the bits flipped; IVF is IndexBinaryIVF with our
                 codewords as its quantizer, one list probed; its recall is printed
     real        CNN features hashed by a learned mapping, rows repeated with 1 % Gaussian jitter;
@@ -33,7 +33,11 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from benchmarks.search_data import (
+
+from everhash.bench.machine import describe_machine
+from everhash.index.postings import Postings
+from everhash.index.segment import Segment
+from search_data import (
     QUERIES,
     REAL,
     Bytes,
@@ -52,10 +56,6 @@ from benchmarks.search_data import (
     pack,
     signs_of,
 )
-
-from everhash.bench.machine import describe_machine
-from everhash.index.postings import Postings
-from everhash.index.segment import Segment
 
 try:
     import faiss

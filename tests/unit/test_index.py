@@ -114,7 +114,7 @@ def test_ids_given_by_default_avoid_those_given_by_users(
 ) -> None:
     index = Index(hasher)
     assert index.add(digits.X[:2]) == [0, 1]
-    assert index.add(digits.X[:2], [7, "seven"]) == [7, "seven"]
+    assert index.add(digits.X[:2], iter([7, "seven"])) == [7, "seven"]
     assert index.add(digits.X[:2]) == [8, 9]
     assert sorted(index.search(digits.X[:1], 6).ids[0].tolist(), key=str) == [
         0,

@@ -56,7 +56,8 @@ def run(package: Path, **settings: str) -> tuple[str, str, Path, str]:
     """Load and call the kernel in a new process."""
     known = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
     path = str(package.parents[1])
-    environ = known | {"PYTHONPATH": path, "HOME": path, "PYTHONDONTWRITEBYTECODE": "1"} | settings
+    own = dict.fromkeys(("PYTHONPATH", "HOME", "TMPDIR"), path)  # its own lock, too: no waiting
+    environ = known | own | {"PYTHONDONTWRITEBYTECODE": "1"} | settings
     command = [sys.executable, "-W", "error", "-c", RUN]
     out = subprocess.run(command, env=environ, check=True, capture_output=True, text=True).stdout
     found, result, folder, config = out.split()

@@ -98,14 +98,15 @@ class Index:
         n_features = getattr(self.hasher, "n_features_in_", None)
         rows = as_rows(X, n_features, "this index")
         labels = as_labels(y, len(rows))
-        self._ids.check(ids, len(rows))
+        wanted = None if ids is None else list(ids)
+        self._ids.check(wanted, len(rows))
         self.hasher.assign(labels.values)
         unlabelled = np.ones(len(rows), np.bool_)
         unlabelled[labels.rows] = False
         first = len(self._ids)
         if unlabelled.any():
             self._coding_now().add(rows[unlabelled], first + np.flatnonzero(unlabelled))
-        names = self._ids.add(ids, len(rows))
+        names = self._ids.add(wanted, len(rows))
         self._labels.grow_to(len(self._ids))
         self._labels.rows[first:] = UNLABELLED
         self._post(labels, first + labels.rows)

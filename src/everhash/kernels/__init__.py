@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 
 def load() -> ModuleType:
@@ -52,7 +53,9 @@ def _one_compiler_at_a_time() -> Iterator[None]:
     import fcntl
 
     path = Path(tempfile.gettempdir()) / f"everhash-kernels-{os.getuid()}.lock"
-    with path.open("w") as lock:
+    # the folder is everybody's: never follow a link that somebody else has put there
+    opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(opened) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -60,8 +63,7 @@ def _one_compiler_at_a_time() -> Iterator[None]:
 @contextlib.contextmanager
 def _cache_of_these_sources() -> Iterator[None]:
     """Cache where only these sources do: Numba compares a kernel's own file, not those it uses."""
-    from numba import config
-
+    config: Any = import_module("numba").config
     named = config.CACHE_DIR
     config.CACHE_DIR = str(_cache_folder(named))
     try:
