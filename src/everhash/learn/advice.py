@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from numbers import Integral
 from typing import Any
 
 from everhash import limits
-from everhash.errors import LimitError, OptionError
-from everhash.learn.options import auto_labels_per_cycle
+from everhash.errors import LimitError
+from everhash.learn.options import auto_labels_per_cycle, whole_number
 
 
 @dataclass(frozen=True)
@@ -54,11 +53,13 @@ def advise(labels: int, bits: int, labels_per_cycle: int | None = None) -> Advic
     >>> advice.labels_per_cycle, advice.cycles, advice.width, round(advice.unique, 3)
     (20, 20, 640, 0.999)
     """
-    labels, bits = _whole("labels", labels), _whole("bits", bits)
+    labels, bits = whole_number("labels", labels, least=1), whole_number("bits", bits, least=1)
     if bits > limits.WIDTH:
         raise LimitError(f"{bits} bits a cycle, at most {limits.WIDTH} are supported")
-    automatic = labels_per_cycle is None
-    rho = auto_labels_per_cycle(bits) if automatic else _whole("labels_per_cycle", labels_per_cycle)
+    if labels_per_cycle is None:
+        rho = auto_labels_per_cycle(bits)
+    else:
+        rho = whole_number("labels_per_cycle", labels_per_cycle, least=1)
     cycles = -(-labels // rho)
     if labels > limits.LABELS or cycles * bits > limits.WIDTH:
         raise LimitError(
@@ -83,12 +84,6 @@ def advise(labels: int, bits: int, labels_per_cycle: int | None = None) -> Advic
         stale_bits_home=bits / cycles,
         warnings=_warnings(labels, bits, rho),
     )
-
-
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise OptionError(f"{name} must be a whole number of at least 1, got {value!r}")
-    return int(value)
 
 
 def _chance_unique(bits: int, share: float, first: int) -> float:

@@ -58,7 +58,7 @@ def auto_labels_per_cycle(bits: int) -> int:
 
 def read_options(params: dict[str, Any], n_features: int) -> Options:
     """Check every constructor argument."""
-    bits = _whole("bits", params["bits"], least=1)
+    bits = whole_number("bits", params["bits"], least=1)
     if bits > limits.WIDTH:
         raise LimitError(f"{bits} bits a cycle, at most {limits.WIDTH} are supported")
     return Options(
@@ -69,7 +69,7 @@ def read_options(params: dict[str, Any], n_features: int) -> Options:
         loss=LOSSES[_one_of("loss", params["loss"], tuple(LOSSES))],
         average=_flag("average", params["average"]),
         codebook=_codebook(params["codebook"], bits),
-        replay=_whole("replay", params["replay"], least=0, most=limits.REPLAY),
+        replay=whole_number("replay", params["replay"], least=0, most=limits.REPLAY),
         center=_center(params["center"], n_features),
         seed=_seed(params["random_state"]),
     )
@@ -81,7 +81,7 @@ def _labels_per_cycle(value: Any, bits: int) -> int:
     if isinstance(value, str):
         _one_of("labels_per_cycle", value, ("auto",))
         return auto_labels_per_cycle(bits)
-    return min(_whole("labels_per_cycle", value, least=1), ONE_CYCLE)
+    return min(whole_number("labels_per_cycle", value, least=1), ONE_CYCLE)
 
 
 def _codebook(value: Any, bits: int) -> str | NDArray[np.int8]:
@@ -106,10 +106,11 @@ def _center(value: Any, n_features: int) -> str | NDArray[np.float32] | None:
 
 
 def _seed(value: Any) -> int | None:
-    return None if value is None else _whole("random_state", value, least=0, most=2**128 - 1)
+    return None if value is None else whole_number("random_state", value, least=0, most=2**128 - 1)
 
 
-def _whole(name: str, value: Any, *, least: int, most: int | None = None) -> int:
+def whole_number(name: str, value: Any, *, least: int, most: int | None = None) -> int:
+    """Return an option that is a whole number, or say what it should be."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise OptionError(f"{name} must be a whole number of at least {least}, got {value!r}")
     number = int(value)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.kernels.search.topk import Ints, helper, inlined, public
+from everhash.kernels.search.topk import Ints, inlined, inner, public
 
 Arena = NDArray[np.int32]
 START, LENGTH, CAPACITY = 0, 1, 2
@@ -27,7 +27,7 @@ def place_of(slot: Any) -> Any:
     return slot if slot >= 0 else ~slot
 
 
-@helper
+@inner
 def find(runs: Ints, run: int, arena: Arena, place: int) -> int:
     """Index in the arena of the first slot of the run whose place is not below `place`."""
     low, high = runs[run, START], runs[run, START] + runs[run, LENGTH]
@@ -40,7 +40,7 @@ def find(runs: Ints, run: int, arena: Arena, place: int) -> int:
     return int(low)
 
 
-@helper
+@inner
 def make_room(runs: Ints, run: int, want: int, arena: Arena, used: Ints) -> bool:
     """Give the run a capacity of `want` or more; false if the arena is full."""
     start, length, capacity = runs[run, START], runs[run, LENGTH], runs[run, CAPACITY]
@@ -56,7 +56,7 @@ def make_room(runs: Ints, run: int, want: int, arena: Arena, used: Ints) -> bool
     return True
 
 
-@helper
+@inner
 def merge_late(runs: Ints, label: int, arena: Arena, used: Ints) -> bool:
     """Merge a label's late run into the other, from the end; false if the arena is full."""
     late, n = runs[2 * label + 1, LENGTH], runs[2 * label, LENGTH]
@@ -74,7 +74,7 @@ def merge_late(runs: Ints, label: int, arena: Arena, used: Ints) -> bool:
     return True
 
 
-@helper
+@inner
 def insert_late(runs: Ints, label: int, place: int, arena: Arena, used: Ints) -> bool:
     """Insert a place that is not the label's last; false, and unchanged, if the arena is full."""
     length = runs[2 * label + 1, LENGTH]
@@ -98,7 +98,7 @@ def insert_late(runs: Ints, label: int, place: int, arena: Arena, used: Ints) ->
     return True
 
 
-@helper
+@inner
 def insert(runs: Ints, label: int, place: int, arena: Arena, used: Ints) -> bool:
     """Insert one place under a label; false, and unchanged, if the arena is full."""
     run = 2 * label

@@ -21,7 +21,7 @@ from everhash.kernels.search.topk import (
     Ints,
     U,
     Words,
-    helper,
+    inner,
     lowest,
     popcount,
     public,
@@ -36,7 +36,7 @@ INDEX = I(31)
 """Bits of a key below the place: the number of the list inside its level."""
 
 
-@helper
+@inner
 def slot(seen: Ints, place: int) -> int:
     """Where `place` stands in the hash table, or the free slot where it would."""
     at = (place * 2654435761) & (seen.size - 1)
@@ -45,7 +45,7 @@ def slot(seen: Ints, place: int) -> int:
     return at
 
 
-@helper
+@inner
 def gather(
     runs: Ints,
     run: int,
@@ -70,7 +70,7 @@ def gather(
     return c
 
 
-@helper
+@inner
 def sort_places(keys: Ints, c: int, spare: Ints) -> int:
     """Sort keys[:c], keep the first of those with equal places, and return how many are left."""
     sort_keys(keys, c, spare)
@@ -81,7 +81,7 @@ def sort_places(keys: Ints, c: int, spare: Ints) -> int:
     return m
 
 
-@helper
+@inner
 def copy_list(runs: Ints, run: int, arena: Arena, n: int, places: Ints) -> Any:
     """Append the places of one run, which are in order, to places[n:]; return the new n."""
     start, length, to = U(runs[run, START]), U(runs[run, LENGTH]), U(n)
@@ -99,7 +99,7 @@ def copy_list(runs: Ints, run: int, arena: Arena, n: int, places: Ints) -> Any:
     return n
 
 
-@helper
+@inner
 def take_level(
     level: int,
     near: Ints,
@@ -146,7 +146,7 @@ def take_level(
     return n + c
 
 
-@helper
+@inner
 def next_level(far: Ints, level: int) -> Any:
     """The smallest distance above `level`."""
     best = NOBODY
@@ -155,7 +155,7 @@ def next_level(far: Ints, level: int) -> Any:
     return best
 
 
-@helper
+@inner
 def labels_at(far: Ints, level: int, near: Ints) -> int:
     """Write the labels at distance `level` to near; return how many. Blocks of 64, as `scan`."""
     m = 0
@@ -175,7 +175,7 @@ def labels_at(far: Ints, level: int, near: Ints) -> int:
     return m
 
 
-@helper
+@inner
 def emit(
     far: Ints,
     near: Ints,
@@ -208,7 +208,7 @@ def emit(
         labels[i] = -1
 
 
-@helper
+@inner
 def emit_rest(
     far: Ints,
     level: int,
@@ -243,7 +243,7 @@ def emit_rest(
     return n
 
 
-@helper
+@inner
 def hash_size(several: int, k: int) -> int:
     """Slots of the table of places seen: a power of two over 2 k, or none."""
     size = 64

@@ -43,14 +43,14 @@ from everhash.kernels.search.topk import (
     begin,
     finish,
     float_rank,
-    helper,
+    inner,
     public,
     rank_float,
     write_floats,
 )
 
 
-@helper
+@inner
 def rank_by_score(scores: Floats, total: float, count: Ints, order: Ints) -> None:
     """Groups by score of their codeword, best first, in 256 steps."""
     rank = np.empty(order.size, np.int64)
@@ -59,7 +59,7 @@ def rank_by_score(scores: Floats, total: float, count: Ints, order: Ints) -> Non
     rank_groups(rank, count, order)
 
 
-@helper
+@inner
 def visit_scores(
     flat: Words,
     stride: Any,

@@ -24,8 +24,8 @@ from everhash.kernels.search.topk import (
     Words,
     begin,
     finish,
-    helper,
     inlined,
+    inner,
     lowest,
     offer,
     public,
@@ -41,7 +41,7 @@ SAMPLE = 32
 """Blocks of 64 words from which T is guessed."""
 
 
-@helper
+@inner
 def to_planes(tile: Words, planes: Words) -> None:
     """Transpose bits: tile[r * LANES + i] bit t -> planes[t * LANES + i] bit r."""
     for i in range(TILE):
@@ -84,7 +84,7 @@ def add8(p: Words, i: Any, m: Words, o: Any, one: Any, two: Any, four: Any) -> A
     return one, two, four, eight
 
 
-@helper
+@inner
 def add_word(p: Words, m: Words, acc: Words) -> None:
     """Add the 64 planes p, each xored with its mask m[t], into counters.
 
@@ -116,7 +116,7 @@ def add_word(p: Words, m: Words, acc: Words) -> None:
         acc[i + U(7) * L] = s64 & x
 
 
-@helper
+@inner
 def carry_on(acc: Words, plane: Any, carry: Any) -> None:
     """Add the plane at `carry` into plane number `plane`, and leave what carries over there."""
     for i in range(L):
@@ -125,7 +125,7 @@ def carry_on(acc: Words, plane: Any, carry: Any) -> None:
         acc[carry * L + i] = x & y
 
 
-@helper
+@inner
 def count_tile(planes: Words, masks: Words, t: int, high: int, acc: Words) -> bool:
     """Mark in plane `high` of acc the lanes whose distance is t or more; true if some are below.
 
@@ -153,7 +153,7 @@ def count_tile(planes: Words, masks: Words, t: int, high: int, acc: Words) -> bo
     return bool(near != U(0))
 
 
-@helper
+@inner
 def spread_bits(queries: Words, cycle: int, masks: Words) -> None:
     """masks[j, t] = all ones where bit t of query j's word of this cycle is set."""
     for j in range(masks.shape[0]):
@@ -161,7 +161,7 @@ def spread_bits(queries: Words, cycle: int, masks: Words) -> None:
             masks[j, t] = U(0) - ((queries[j, cycle, t >> 6] >> U(t & 63)) & U(1))
 
 
-@helper
+@inner
 def largest_range(edges: Ints) -> int:
     """The number of the longest of the ranges edges[i] .. edges[i + 1]."""
     best = 0
@@ -171,7 +171,7 @@ def largest_range(edges: Ints) -> int:
     return best
 
 
-@helper
+@inner
 def lanes_below(acc: Words, high: int, first: int, waiting: Words, c: int) -> int:
     """Append the words whose lane is not marked to waiting[c:]; return how many wait then."""
     for i in range(L):
@@ -183,7 +183,7 @@ def lanes_below(acc: Words, high: int, first: int, waiting: Words, c: int) -> in
     return c
 
 
-@helper
+@inner
 def scan_cycle(
     columns: Words,
     s: int,

@@ -25,8 +25,8 @@ from everhash.kernels.search.topk import (
     T,
     U,
     Words,
-    helper,
     inlined,
+    inner,
     lowest,
     offer,
     popcount,
@@ -60,7 +60,7 @@ def near_two(flat: Words, stride: Any, s: Any, q0: Any, q1: Any, t: Any) -> Any:
     return hit
 
 
-@helper
+@inner
 def near_many(flat: Words, stride: Any, s: Any, q: Words, t: Any, work: Words) -> Any:
     """`near_one` for any number of words an entry."""
     distances_of_block(flat, stride, s, q, work)
@@ -70,7 +70,7 @@ def near_many(flat: Words, stride: Any, s: Any, q: Words, t: Any, work: Words) -
     return hit
 
 
-@helper
+@inner
 def distances_of_block(flat: Words, stride: Any, s: Any, q: Words, work: Words) -> None:
     """Distances of words s .. s + 64 into work[SUMS:]."""
     q0 = q[0]
@@ -82,7 +82,7 @@ def distances_of_block(flat: Words, stride: Any, s: Any, q: Words, work: Words) 
             work[SUMS + i] += popcount(flat[s0 + i] ^ q0)
 
 
-@helper
+@inner
 def measure(
     flat: Words,
     stride: Any,
@@ -105,7 +105,7 @@ def measure(
         notes[c] = ((x >> HALF) << I(24)) | I(d)
 
 
-@helper
+@inner
 def mask_blocks(
     flat: Words, stride: Any, s: Any, blocks: Any, q: Words, t: Any, work: Words
 ) -> None:
@@ -130,7 +130,7 @@ def mask_blocks(
             work[b] = near_many(flat, stride, s + (b << U(6)), q, t, work)
 
 
-@helper
+@inner
 def scan_rows(
     flat: Words,
     stride: Any,
@@ -178,7 +178,7 @@ def scan_rows(
         s += m << U(6)
 
 
-@helper
+@inner
 def guess(
     flat: Words,
     stride: Any,

@@ -30,8 +30,8 @@ from everhash.kernels.search.topk import (
     Words,
     float_bits,
     float_rank,
-    helper,
     inlined,
+    inner,
     offer,
     popcount,
     sort_keys,
@@ -55,7 +55,7 @@ def score_floor(t: Any, total: Any, slack: Any) -> Any:
     return total - (t + 1) * (2 * total) / (BINS - 1) - slack if t < BINS else -np.inf
 
 
-@helper
+@inner
 def make_tables(margins: Floats, tables: Floats) -> None:
     """tables[256 b + v] = what byte b adds to the score when its value is v; margins (bits,)."""
     bits = margins.size
@@ -71,7 +71,7 @@ def make_tables(margins: Floats, tables: Floats) -> None:
                 tables[b * 256 + (1 << i) + v] = tables[b * 256 + v] + twice
 
 
-@helper
+@inner
 def score_words(
     flat: Words, stride: Any, start: int, stop: int, words: int, tables: Floats, out: Floats
 ) -> None:
@@ -95,7 +95,7 @@ def score_words(
         out[i] = a
 
 
-@helper
+@inner
 def score_rows(
     flat: Words,
     stride: Any,
@@ -135,7 +135,7 @@ def score_rows(
             offer(candidates, notes, I(c), k, keys, spare, histogram, state)
 
 
-@helper
+@inner
 def prepare(margins: Floats, tables: Floats, signs: Words, totals: Doubles) -> float:
     """Tables, own code and sum of |margin| for each cycle; return the largest sum, or 1 for 0."""
     total = 0.0
@@ -151,7 +151,7 @@ def prepare(margins: Floats, tables: Floats, signs: Words, totals: Doubles) -> f
     return total if total > 0.0 else 1.0
 
 
-@helper
+@inner
 def order_sizes(margins: Floats, order: Ints, sums: Doubles, keys: Ints, spare: Ints) -> None:
     """Bits by |margin|, ascending, into order (bits,); sums[i] = sum of the i smallest."""
     bits = margins.size
@@ -164,7 +164,7 @@ def order_sizes(margins: Floats, order: Ints, sums: Doubles, keys: Ints, spare: 
         sums[i + 1] = sums[i] + abs(np.float64(margins[order[i]]))
 
 
-@helper
+@inner
 def centre_scores(core: Words, groups: Ints, tables: Floats, out: Floats) -> None:
     """out[g] = score of group g's codeword."""
     many = groups.shape[0]
@@ -177,7 +177,7 @@ def centre_scores(core: Words, groups: Ints, tables: Floats, out: Floats) -> Non
         out[g] = a
 
 
-@helper
+@inner
 def bound_shells(
     core: Words,
     many: int,
@@ -209,7 +209,7 @@ def bound_shells(
             h += 1
 
 
-@helper
+@inner
 def differing(core: Words, many: int, g: int, signs: Words) -> int:
     """Distance of codeword g to the query's own code."""
     r = U(0)
@@ -218,7 +218,7 @@ def differing(core: Words, many: int, g: int, signs: Words) -> int:
     return int(I(r))
 
 
-@helper
+@inner
 def guess_bin(scores: Floats, m: int, n: int, k: int, total: float, histogram: Ints) -> int:
     """A bin within which n words probably hold k, judging by scores[:m]; see `scan.guess`."""
     held = 0
@@ -233,7 +233,7 @@ def guess_bin(scores: Floats, m: int, n: int, k: int, total: float, histogram: I
     return BINS
 
 
-@helper
+@inner
 def guess_scores(
     flat: Words,
     stride: Any,
@@ -259,7 +259,7 @@ def guess_scores(
     return guess_bin(scores, 1024, n, k, total, histogram)
 
 
-@helper
+@inner
 def reach(bound: Doubles, first: int, last: int, r: int, floor: float) -> tuple[int, int]:
     """The shells whose bound is at least `floor`: left + 1 .. right - 1, side by side."""
     left = min(max(r, first), last)

@@ -32,7 +32,7 @@ from everhash.kernels.search.topk import (
     Words,
     begin,
     finish,
-    helper,
+    inner,
     popcount,
     public,
     sort_keys,
@@ -69,7 +69,7 @@ def nearest_codeword(columns: Words, start: int, stop: int, codewords: Words) ->
     return group, far
 
 
-@helper
+@inner
 def centre_distances(core: Words, groups: Ints, query: Words, rank: Ints) -> None:
     """rank[g] = distance of group g's codeword to the query's word of its cycle."""
     many = U(groups.shape[0])
@@ -81,7 +81,7 @@ def centre_distances(core: Words, groups: Ints, query: Words, rank: Ints) -> Non
         rank[g] = I(d)
 
 
-@helper
+@inner
 def rank_groups(rank: Ints, count: Ints, order: Ints) -> None:
     """Stable counting sort of the groups by rank, 0 .. count.size - 3, into order."""
     for r in range(count.size):
@@ -96,7 +96,7 @@ def rank_groups(rank: Ints, count: Ints, order: Ints) -> None:
         count[r] += 1
 
 
-@helper
+@inner
 def serving_order(core: Words, groups: Ints, queries: Words, rank: Ints) -> Ints:
     """Queries by nearest group: neighbours then find its words in the cache."""
     nq, many = queries.shape[0], groups.shape[0]
@@ -116,7 +116,7 @@ def serving_order(core: Words, groups: Ints, queries: Words, rank: Ints) -> Ints
     return turns
 
 
-@helper
+@inner
 def visit_shells(
     flat: Words,
     stride: Any,
@@ -230,7 +230,7 @@ def search_shells(
     return distances, places, looked
 
 
-@helper
+@inner
 def open_words(found: Ints, c: int, starts: Ints, posts: Places) -> tuple[Ints, Ints]:
     """Ranks and places, in order, of the entries of the words found[:c], each rank << 32 | word."""
     total = 0

@@ -6,8 +6,8 @@ so that sorting keys sorts results. A histogram of the ranks accepted so far giv
 what lies above T is refused by one comparison. No heap: T only falls, each step once.
 
 Numba counts references to array arguments, with locked instructions, at every call that is not a
-straight line, even when the callee is inlined (70 ns a candidate). So helpers work on whole batches
-and never once a candidate.
+straight line, even when the callee is inlined (70 ns a candidate). So inner functions work on
+whole batches and never once a candidate.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ HELD, T, BELOW, LIMIT, LOOKED, STATE = 0, 1, 2, 3, 4, 5
 on all are refused, words looked at; and how many such fields there are."""
 
 
-def helper(function: F) -> F:
+def inner(function: F) -> F:
     """Compile when first used by another kernel, whose cached code then contains it."""
     return cast(F, numba.njit(nogil=True)(function))
 
@@ -150,7 +150,7 @@ def rank_float(rank: Any) -> Any:
     return bits_float(np.int32(rank if rank >= 0 else (rank ^ I(0x7FFFFFFF))))
 
 
-@helper
+@inner
 def insertion_sort(keys: Ints, n: int) -> None:
     """Sort keys[:n] in place; for a few."""
     for i in range(1, n):
@@ -162,7 +162,7 @@ def insertion_sort(keys: Ints, n: int) -> None:
         keys[j] = x
 
 
-@helper
+@inner
 def sort_keys(keys: Ints, n: int, spare: Ints) -> None:
     """Sort keys[:n] in place: by radix, on the bytes that differ. Comparisons mispredict."""
     if n <= 24:
@@ -191,7 +191,7 @@ def sort_keys(keys: Ints, n: int, spare: Ints) -> None:
             keys[i] = spare[i]
 
 
-@helper
+@inner
 def spread(source: Ints, n: int, shift: Any, count: Ints, to: Ints) -> None:
     """One pass of the radix sort: a stable counting sort by the byte at `shift`."""
     sign = I(-(2**63))
@@ -210,7 +210,7 @@ def spread(source: Ints, n: int, shift: Any, count: Ints, to: Ints) -> None:
         count[v] += 1
 
 
-@helper
+@inner
 def begin(state: Ints, histogram: Ints, top: int) -> None:
     """Ready a query's state; `top` is more than any rank, or a guess of T."""
     state[HELD] = 0
@@ -222,7 +222,7 @@ def begin(state: Ints, histogram: Ints, top: int) -> None:
         histogram[i] = 0
 
 
-@helper
+@inner
 def offer(
     candidates: Ints,
     notes: Ints,
@@ -258,7 +258,7 @@ def offer(
     state[HELD], state[T], state[BELOW], state[LIMIT] = n, t, below, limit
 
 
-@helper
+@inner
 def finish(
     keys: Ints,
     held: int,
@@ -303,7 +303,7 @@ def finish(
     return m if m < k else k
 
 
-@helper
+@inner
 def write_counts(keys: Ints, m: int, distances: Ints, places: Ints) -> None:
     """Write keys[:m] as one row of results; -1 where there are fewer."""
     for i in range(m):
@@ -314,7 +314,7 @@ def write_counts(keys: Ints, m: int, distances: Ints, places: Ints) -> None:
         places[i] = -1
 
 
-@helper
+@inner
 def write_floats(keys: Ints, m: int, distances: Floats, places: Ints) -> None:
     """Write keys[:m] as one row of results; inf and -1 where there are fewer."""
     for i in range(m):
