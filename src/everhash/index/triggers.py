@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from everhash.codes import hamming
+from everhash.codes import Codes, hamming
 from everhash.errors import OptionError
 from everhash.index.index import Index
 from everhash.stream import as_labels, as_rows
@@ -89,12 +89,11 @@ class MutualInformation:
             return False
         rows = np.array(self._rows)
         same = np.array([[a == b for b in self._labels] for a in self._labels])
-        known = min(len(old.functions), len(new.functions))
         scores = [
             mutual_information(mapping.margins(mapping.measure(rows)), same)
             for mapping in (old, new)
         ]
-        return known > 0 and scores[1] - scores[0] > self.gain
+        return scores[1] - scores[0] > self.gain
 
     def _remember(self, rows: NDArray[np.float32], y: Any) -> None:
         labels = as_labels(y, len(rows))
@@ -115,8 +114,6 @@ def mutual_information(margins: NDArray[np.float32], same: NDArray[np.bool_]) ->
     >>> round(mutual_information(margins, same), 3)  # of two others apart and one alike: all of it
     0.918
     """
-    from everhash.codes import Codes
-
     codes = Codes.pack(np.where(margins > 0, 1, -1).astype(np.int8), version=0)
     distances = hamming(codes, codes)
     total = 0.0
