@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from everhash import errors, metrics
     from everhash.codes import Codes, Hasher
+    from everhash.collection.collection import Collection, create, open, restore  # noqa: A004
+    from everhash.collection.verification import verify
     from everhash.errors import EverhashError
     from everhash.index.index import Index
     from everhash.index.matches import Matches
@@ -19,12 +21,14 @@ if TYPE_CHECKING:
     from everhash.learn.advice import Advice, advise
     from everhash.learn.hasher import OnlineHasher
     from everhash.learn.model_file import load_hasher
+    from everhash.sources import read
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Advice",
     "Codes",
+    "Collection",
     "EverhashError",
     "Hasher",
     "Index",
@@ -33,14 +37,20 @@ __all__ = [
     "RefreshReport",
     "__version__",
     "advise",
+    "create",
     "errors",
     "load_hasher",
     "metrics",
+    "open",
+    "read",
+    "restore",
+    "verify",
 ]
 
 _HOMES = {
     "Advice": "everhash.learn.advice",
     "Codes": "everhash.codes",
+    "Collection": "everhash.collection.collection",
     "EverhashError": "everhash.errors",
     "Hasher": "everhash.codes",
     "Index": "everhash.index.index",
@@ -48,7 +58,12 @@ _HOMES = {
     "OnlineHasher": "everhash.learn.hasher",
     "RefreshReport": "everhash.index.refresh",
     "advise": "everhash.learn.advice",
+    "create": "everhash.collection.collection",
     "load_hasher": "everhash.learn.model_file",
+    "open": "everhash.collection.collection",
+    "read": "everhash.sources",
+    "restore": "everhash.collection.collection",
+    "verify": "everhash.collection.verification",
 }
 _MODULES = {"errors", "metrics"}
 

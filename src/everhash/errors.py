@@ -15,6 +15,10 @@
     │   └── UnknownIdError              an id no entry has
     ├── NotFittedError (ValueError, AttributeError)   asked before any row was learned
     ├── ModelFileError (ValueError)     a model file that is damaged, foreign or hostile
+    ├── CollectionFileError (ValueError)   the same of a collection's file
+    ├── StoreError (OSError)            a file that could not be read or written: disk full, no room
+    │   ├── LockedError                 another process writes to the collection
+    │   └── ReadOnlyError               a write to what was opened for reading, or is closed
     └── DataMissingError (FileNotFoundError)          a dataset that is not on this machine
 
 Each says what was expected, what came, and in `hint` what to do. None of them leaves anything
@@ -131,6 +135,22 @@ class ModelFileError(EverhashError, ValueError):
     """A model file that is damaged, foreign, or made to do harm."""
 
 
+class CollectionFileError(EverhashError, ValueError):
+    """A collection's file that is damaged, foreign, of an unknown version, or made to do harm."""
+
+
+class StoreError(EverhashError, OSError):
+    """A file could not be read or written. The call it happened in changed nothing."""
+
+
+class LockedError(StoreError):
+    """Another process, or another handle in this one, writes to the collection."""
+
+
+class ReadOnlyError(StoreError):
+    """A write to a collection that was opened for reading, or a call after `close`."""
+
+
 class DataMissingError(EverhashError, FileNotFoundError):
     """A dataset that is not on this machine."""
 
@@ -144,7 +164,10 @@ EXIT_CODES: dict[type[EverhashError], int] = {
     UnknownNameError: 3,
     NotFittedError: 4,
     ModelFileError: 5,
+    CollectionFileError: 5,
     DataMissingError: 6,
+    LockedError: 8,
+    StoreError: 7,
 }
 
 

@@ -45,10 +45,12 @@ def as_rows(
         raise LimitError(f"{d} features a row, at most {limits.DIMS} are supported")
     if n_features is not None and d != n_features:
         raise DimensionError(expected=n_features, got=d, owner=owner)
-    usable = np.abs(table) < np.float32(LARGEST)  # a plain float would have to fit float16
-    if not usable.all():
+    rows = np.ascontiguousarray(table) if table.dtype == np.float32 else table
+    # two passes without a copy; NaN fails every comparison
+    if not (rows.max() < LARGEST and rows.min() > -LARGEST):
+        usable = np.abs(rows) < np.float32(LARGEST)  # a plain float would have to fit float16
         raise NotFiniteError(row=int(np.argmin(usable.all(axis=1))))
-    return np.ascontiguousarray(table, dtype=np.float32)
+    return np.ascontiguousarray(rows, dtype=np.float32)
 
 
 def _as_table(X: Any) -> NDArray[Any]:
@@ -98,6 +100,8 @@ def as_labels(y: Any, n_rows: int) -> Labels:
     >>> as_labels(["cat", None, {"dog", "cat"}], 3).values
     ['cat', 'dog']
     """
+    if isinstance(y, Labels):
+        return y
     if y is None:
         return Labels([], np.empty(0, np.int64), np.empty(0, np.int64))
     column = _as_column(y)

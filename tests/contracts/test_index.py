@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
 from everhash import Index, OnlineHasher
-from everhash.index.coded import Stored
+from everhash.index.features import Stored
 from everhash.learn.mapping import FrozenMapping
 
 ALL, TRUTH = load_digits(return_X_y=True)

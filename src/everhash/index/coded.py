@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash.errors import OptionError
+from everhash.index.features import Features, MemoryFeatures
 from everhash.learn.growing import GrowingArray
 from everhash.learn.mapping import FrozenMapping
 
@@ -34,18 +36,23 @@ class Columns:
 
 
 class CodedEntries:
-    """Columns of the unlabelled entries in order of arrival, dead ones among them."""
+    """Columns of the unlabelled entries in order of arrival, dead ones among them.
 
-    def __init__(self, bits: int, n_features: int, *, keep_features: bool) -> None:
+    Features are kept in `features`, in memory by default.
+    """
+
+    def __init__(
+        self, bits: int, n_features: int, *, keep_features: bool, features: Features | None
+    ) -> None:
         self.bits = bits
-        self.keep_features = keep_features
         self.dead = 0
         self.pinned = False
         """Whether a refresh under way counts on entries staying where they stand."""
         self.places: GrowingArray[np.int64] = GrowingArray((), np.int64)
         self.alive: GrowingArray[np.bool_] = GrowingArray((), np.bool_)
-        self.features: GrowingArray[np.float16] = GrowingArray((n_features,), np.float16)
-        self.scales: GrowingArray[np.float32] = GrowingArray((), np.float32)
+        self.features: Features | None = None
+        if keep_features:
+            self.features = features or MemoryFeatures(self.places, n_features)
         self._columns: dict[str, GrowingArray[Any]] = {
             "homes": GrowingArray((), np.int64),
             "words": GrowingArray((-(-bits // 64),), np.uint64),
@@ -70,25 +77,25 @@ class CodedEntries:
         for name, column in self._columns.items():
             column.replace(getattr(columns, name))
 
-    def append(self, places: Counts, stored: Stored, columns: Columns) -> None:
-        """Add entries."""
+    def append(self, places: Counts, columns: Columns) -> None:
+        """Add entries; their features are kept apart."""
         start, end = len(self), len(self) + len(places)
         self.places.grow_to(end)
         self.alive.grow_to(end)
         self.places.rows[start:] = places
         self.alive.rows[start:] = True
-        if self.keep_features:
-            self.features.grow_to(end)
-            self.scales.grow_to(end)
-            self.features.rows[start:] = stored.halves
-            self.scales.rows[start:] = stored.scales
+        if start == 0:  # a file just opened: columns of zeros take no memory until they are used
+            self.swap(columns, self.bits)
+            return
         for name, column in self._columns.items():
             column.grow_to(end)
             column.rows[start:] = getattr(columns, name)
 
     def rows(self, slots: NDArray[np.integer] | slice) -> Floats:
         """Return features as they are stored: every encoding starts from these."""
-        return Stored(self.features.rows[slots], self.scales.rows[slots]).rows
+        if self.features is None:
+            raise OptionError("features are not kept", hint="keep_features=True keeps them")
+        return self.features.read(self.places.rows[slots]).rows
 
     def slots(self, places: Counts) -> Counts:
         """Return where entries stand, given their places."""
@@ -104,29 +111,10 @@ class CodedEntries:
         self.dead = 0
         alive = self.alive.rows.copy()
         arrays: list[GrowingArray[Any]] = [self.places, self.alive, *self._columns.values()]
-        arrays += [self.features, self.scales] if self.keep_features else []
+        if self.features is not None:
+            self.features.keep(alive)
         for array in arrays:
             array.replace(array.rows[alive])
-
-
-@dataclass
-class Stored:
-    """Rows as the index keeps them: half precision, each scaled by its largest value."""
-
-    halves: NDArray[np.float16]
-    scales: Floats
-
-    @classmethod
-    def of(cls, X: Floats) -> Stored:
-        """Round rows to what will be stored; entries are encoded from that."""
-        largest = np.abs(X).max(axis=1, initial=0)
-        scales = np.where(largest > 0, largest, 1).astype(np.float32)
-        return cls((X / scales[:, None]).astype(np.float16), scales)
-
-    @property
-    def rows(self) -> Floats:
-        """The rows, in single precision."""
-        return self.halves.astype(np.float32) * self.scales[:, None]
 
 
 def functions_of(mapping: FrozenMapping, coding: str) -> Floats:
@@ -134,3 +122,16 @@ def functions_of(mapping: FrozenMapping, coding: str) -> Floats:
     if coding == "home":
         return mapping.functions
     return mapping.functions.reshape(1, -1, mapping.functions.shape[2])
+
+
+def without_certificates(homes: Counts, words: NDArray[np.uint64], bits: int) -> Columns:
+    """Return columns of codes of which nothing is proved: a refresh computes what has moved."""
+    n = len(homes)
+    return Columns(
+        homes=homes,
+        words=words,
+        expiries=np.zeros((n, bits), np.uint8),
+        best=np.zeros(n, np.float32),
+        lead=np.full(n, -np.inf, np.float32),
+        asked=np.zeros(n),
+    )

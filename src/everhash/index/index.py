@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from everhash.codes import Codes
 from everhash.errors import LabelError, OptionError, UnknownIdError
-from everhash.index.ids import Id, Ids
+from everhash.index.features import Features
+from everhash.index.ids import Id, Ids, as_ids
 from everhash.index.matches import Matches
 from everhash.index.postings import Postings
 from everhash.index.query import Query
@@ -26,6 +27,14 @@ from everhash.stream import Labels, as_labels, as_rows
 UNLABELLED, REMOVED, SEVERAL = -1, -2, -3
 """What stands for an entry's label where it has none, is gone, or has more than one."""
 CODINGS = ("home", "full")
+
+
+class Incoming(NamedTuple):
+    """Entries to add that were checked: nothing about them can be refused any more."""
+
+    rows: NDArray[np.float32]
+    labels: Labels
+    ids: list[Id]
 
 
 @dataclass(frozen=True)
@@ -59,6 +68,7 @@ class Index:
         keep_features: keep features (half precision) so that entries can be refreshed. Without them
             codes are read-only and stay with the mapping they were made with.
         certify: let a refresh skip bits and homes that provably have not changed.
+        features: where features are kept; in memory if None.
     """
 
     def __init__(
@@ -68,6 +78,7 @@ class Index:
         coding: str = "home",
         keep_features: bool = True,
         certify: bool = True,
+        features: Features | None = None,
     ) -> None:
         if coding not in CODINGS:
             raise OptionError(f"coding {coding!r} is unknown", hint="choose from home, full")
@@ -76,6 +87,7 @@ class Index:
         self.keep_features = keep_features
         self.certify = certify
         self.last_refresh = RefreshReport.of_nothing(dry_run=False)
+        self._features = features
         self._ids = Ids()
         self._labels: GrowingArray[np.int32] = GrowingArray((), np.int32)
         self._several: dict[int, tuple[int, ...]] = {}
@@ -95,38 +107,58 @@ class Index:
         A row with a label is stored by it, a row without by its bits. A label seen for the first
         time gets its codeword here.
         """
+        return self.add_checked(self.check(X, ids, y))
+
+    def check(self, X: ArrayLike, ids: Iterable[Any] | None, y: Any) -> Incoming:
+        """Refuse entries that cannot be added, before anything has changed."""
         n_features = getattr(self.hasher, "n_features_in_", None)
         rows = as_rows(X, n_features, "this index")
         labels = as_labels(y, len(rows))
-        wanted = None if ids is None else list(ids)
-        self._ids.check(wanted, len(rows))
+        self.hasher.check_room(labels.values)
+        return Incoming(rows, labels, self._ids.check(ids, len(rows)))
+
+    def add_checked(self, incoming: Incoming) -> list[Id]:
+        """Add entries that `check` let through."""
+        rows, labels, ids = incoming
         self.hasher.assign(labels.values)
         unlabelled = np.ones(len(rows), np.bool_)
         unlabelled[labels.rows] = False
         first = len(self._ids)
         if unlabelled.any():
             self._coding_now().add(rows[unlabelled], first + np.flatnonzero(unlabelled))
-        names = self._ids.add(wanted, len(rows))
+        self._ids.extend(ids)
         self._labels.grow_to(len(self._ids))
         self._labels.rows[first:] = UNLABELLED
         self._post(labels, first + labels.rows)
-        return names
+        return ids
 
     def label(self, ids: Iterable[Any], y: Any) -> None:
         """Give entries these labels instead of what they had. All or nothing."""
-        places = self._living(ids)
+        self.relabel(*self.check_labels(ids, y))
+
+    def check_labels(self, ids: Iterable[Any], y: Any) -> tuple[NDArray[np.int64], Labels]:
+        """Refuse labels that cannot be given, before anything has changed."""
+        places = self.find(ids)
         labels = as_labels(y, len(places))
         if len(np.unique(labels.rows)) < len(places):
             raise LabelError("an entry cannot lose its label", hint="remove it and add it again")
         if len(np.unique(places)) < len(places):
             raise LabelError("an id stands twice", hint="give each entry its labels once")
+        self.hasher.check_room(labels.values)
+        return places, labels
+
+    def relabel(self, places: NDArray[np.int64], labels: Labels) -> None:
+        """Give entries labels that `check_labels` let through."""
         self.hasher.assign(labels.values)
         self._unlist(places)
         self._post(labels, places[labels.rows])
 
     def remove(self, ids: Iterable[Any]) -> int:
         """Forget entries and return how many there were. Their ids are never used again."""
-        places = np.unique(self._living(ids))
+        return self.forget(np.unique(self.find(ids)))
+
+    def forget(self, places: NDArray[np.int64]) -> int:
+        """Forget the living entries at these places, each given once."""
         self._unlist(places)
         self._labels.rows[places] = REMOVED
         self._removed += len(places)
@@ -137,9 +169,12 @@ class Index:
         coded = self._coded
         if coded is None or (len(coded) == 0 and not coded.refreshing):
             mapping = self.hasher.freeze()
-            coded = Unlabelled(mapping, self.coding, keep_features=self.keep_features)
-            self._coded = coded
+            self._coded = coded = self._unlabelled_by(mapping)
         return coded
+
+    def _unlabelled_by(self, mapping: FrozenMapping) -> Unlabelled:
+        keep = self.keep_features
+        return Unlabelled(mapping, self.coding, keep_features=keep, features=self._features)
 
     def _post(self, labels: Labels, places: NDArray[np.int64]) -> None:
         """Enter entries into the lists of their labels."""
@@ -167,7 +202,8 @@ class Index:
             return self._several[place]
         return () if number < 0 else (number,)
 
-    def _living(self, ids: Iterable[Any]) -> NDArray[np.int64]:
+    def find(self, ids: Iterable[Any]) -> NDArray[np.int64]:
+        """Return the places of living entries; an id that none has is an error."""
         places = self._ids.places(ids)
         gone = np.flatnonzero(self._labels.rows[places] == REMOVED)
         if len(gone):
@@ -179,8 +215,24 @@ class Index:
     def get(self, ids: Iterable[Any]) -> list[Entry]:
         """Return what is known of entries."""
         names = self.hasher.labels_ if len(self) else []
-        places = self._living(ids)
+        places = self.find(ids)
         return [self._entry(place, names) for place in places.tolist()]
+
+    @property
+    def arrived(self) -> int:
+        """Entries that have ever been added."""
+        return len(self._ids)
+
+    def has(self, ids: Iterable[Any]) -> NDArray[np.bool_]:
+        """Return for each id whether it is taken: by an entry, or by one that was removed."""
+        taken: NDArray[np.bool_] = self._ids.find(as_ids(ids)) >= 0
+        return taken
+
+    def entries(self, start: int, stop: int) -> list[Entry]:
+        """Return the entries that arrived from number start up to number stop and still live."""
+        names = self.hasher.labels_ if len(self) else []
+        living = start + np.flatnonzero(self._labels.rows[start:stop] != REMOVED)
+        return [self._entry(place, names) for place in living.tolist()]
 
     def _entry(self, place: int, names: list[Hashable]) -> Entry:
         name = self._ids.names(np.array([place]))[0]
@@ -265,6 +317,11 @@ class Index:
     def mapping(self) -> FrozenMapping | None:
         """The mapping unlabelled entries were encoded with; None while there are none."""
         return self._coded.mapping if self._coded is not None and len(self._coded) else None
+
+    @property
+    def coded_by(self) -> FrozenMapping | None:
+        """The mapping that new unlabelled entries would join, had they not to be the first."""
+        return None if self._coded is None else self._coded.mapping
 
     def stale_bits(self) -> int:
         """Stored bits whose function has changed since: an upper bound on what is wrong."""

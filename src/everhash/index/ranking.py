@@ -128,7 +128,7 @@ class Ranking:
 
     def _among(self, ids: Iterable[Any], labels: Iterable[Hashable] | None, k: int) -> Ranked:
         """Rank a given set of entries by computing every distance."""
-        places = np.unique(self._index._living(ids))
+        places = np.unique(self._index.find(ids))
         only = None if labels is None else set(self._index.hasher.numbers(labels).tolist())
         listed, coded = self._index._split(places, only)
         parts = []

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from everhash.codes import unpack_bits
 from everhash.errors import OptionError
-from everhash.index.coded import CodedEntries, Columns, Stored, functions_of
+from everhash.index.coded import CodedEntries, Columns, functions_of, without_certificates
+from everhash.index.features import Features, Stored
 from everhash.index.refresh import Odometer, Refresh, RefreshReport, encode
 from everhash.index.searchable import Searchable
 from everhash.learn.mapping import FrozenMapping
@@ -23,12 +24,21 @@ BATCH = 4096
 class Unlabelled:
     """Entries known by their bits. All were encoded by `mapping`, and queries must be too."""
 
-    def __init__(self, mapping: FrozenMapping, coding: str, *, keep_features: bool) -> None:
+    def __init__(
+        self,
+        mapping: FrozenMapping,
+        coding: str,
+        *,
+        keep_features: bool,
+        features: Features | None = None,
+    ) -> None:
         self.mapping = mapping
         self.coding = coding
         self._odometer = Odometer.start_with(mapping, coding)
         _, bits, n_features = functions_of(mapping, coding).shape
-        self._entries = CodedEntries(bits, n_features, keep_features=keep_features)
+        self._entries = CodedEntries(
+            bits, n_features, keep_features=keep_features, features=features
+        )
         self.searchable = Searchable(self._entries, mapping, coding)
 
     def __len__(self) -> int:
@@ -42,8 +52,25 @@ class Unlabelled:
     def add(self, rows: NDArray[np.float32], places: Counts) -> None:
         """Code rows, as they will be stored, and keep them."""
         for start in range(0, len(rows), BATCH):
-            stored = Stored.of(rows[start : start + BATCH])
-            self._entries.append(places[start : start + BATCH], stored, self._encode(stored.rows))
+            part, stored = places[start : start + BATCH], Stored.of(rows[start : start + BATCH])
+            self._entries.append(part, self._encode(stored.rows))
+            if self._entries.features is not None:
+                self._entries.features.append(part, stored)
+
+    def restore(self, places: Counts, homes: Counts, words: NDArray[np.uint64]) -> None:
+        """Take over codes that this mapping made; nothing of them is certified."""
+        self._entries.append(places, without_certificates(homes, words, self._entries.bits))
+
+    def codes(self, start: int, stop: int) -> tuple[Counts, Counts, NDArray[np.uint64]]:
+        """Return places, homes and words of the live entries at places from start to stop."""
+        entries = self._entries
+        inside = slice(*entries.slots(np.array([start, stop])).tolist())
+        alive, columns = entries.alive.rows[inside], entries.columns
+        return (
+            entries.places.rows[inside][alive],
+            columns.homes[inside][alive],
+            columns.words[inside][alive],
+        )
 
     def remove(self, places: Counts) -> None:
         """Forget entries."""
@@ -58,7 +85,7 @@ class Unlabelled:
 
     def refresh(self, new: FrozenMapping, *, certify: bool, dry_run: bool) -> Iterator[float]:
         """Move all entries to a new mapping, a slice at a time; `report` tells afterwards."""
-        if not self._entries.keep_features:
+        if self._entries.features is None:
             self.report = RefreshReport.of_nothing(dry_run)
             return
         if self.refreshing:
@@ -96,9 +123,10 @@ class Unlabelled:
 
     def sampled_flips(self, new: FrozenMapping, sample: int, rng: np.random.Generator) -> float:
         """Return how many bits an entry a new mapping would flip, on a sample."""
-        if not self._entries.keep_features or len(self._entries) == 0:
+        if self._entries.features is None or len(self) == 0:
             return 0.0
-        slots, bits = rng.integers(0, len(self._entries), sample), self._entries.bits
+        living = np.flatnonzero(self._entries.alive.rows)
+        slots, bits = np.sort(rng.choice(living, sample)), self._entries.bits
         margins = new.margins(new.measure(self._entries.rows(slots)))
         columns = self._entries.columns
         if self.coding == "home":
@@ -109,8 +137,9 @@ class Unlabelled:
     def verify(self) -> int:
         """Encode every entry afresh under its mapping; return how many codes differ."""
         wrong, columns = 0, self._entries.columns
-        for start in range(0, len(self._entries) if self._entries.keep_features else 0, BATCH):
-            part = slice(start, start + BATCH)
+        living = np.flatnonzero(self._entries.alive.rows)
+        for start in range(0, 0 if self._entries.features is None else len(living), BATCH):
+            part = living[start : start + BATCH]
             fresh = self._encode(self._entries.rows(part))
             same = (fresh.words == columns.words[part]).all(axis=1)
             wrong += int((~same | (fresh.homes != columns.homes[part])).sum())

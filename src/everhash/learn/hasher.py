@@ -53,9 +53,9 @@ from everhash.learn.centering import Center, unit_rows
 from everhash.learn.codebook import Codebook
 from everhash.learn.growing import GrowingArray
 from everhash.learn.mapping import FrozenMapping, Mapping
-from everhash.learn.options import Options, read_options
+from everhash.learn.options import Options, read_options, whole_number
 from everhash.learn.replay import Memory
-from everhash.stream import as_labels, as_rows
+from everhash.stream import Labels, as_labels, as_rows
 
 BLOCK = 1024
 """Rows laid out at a time. Bounds memory; results do not depend on it."""
@@ -145,7 +145,32 @@ class OnlineHasher(Estimator):
         self._check_columns(X, rows.shape[1], first=first)
         if first:
             self._begin(options)
-            self._mapping.open_cycle()
+        self.learn_rows(rows, labels)
+        return self
+
+    def begin(self, n_features: int) -> Self:
+        """Make the first cycle's functions before any row has come."""
+        if self.__sklearn_is_fitted__():
+            raise OptionError("learning has begun already", hint="call fit to start again")
+        d = whole_number("n_features", n_features, least=1, most=limits.DIMS)
+        options = self._read_options(d, first=True)
+        self.n_features_in_ = d
+        self._begin(options)
+        return self
+
+    def unknown(self, labels: Iterable[Hashable]) -> list[Hashable]:
+        """Return those labels that have no codeword yet."""
+        return [label for label in labels if label not in self._numbers]
+
+    def check_room(self, labels: list[Hashable]) -> None:
+        """Refuse labels that would outgrow what is supported, before anything has changed."""
+        self._require_fitted()
+        options = self._read_options(self.n_features_in_, first=False)
+        self._check_room(labels, options, first=False)
+
+    def learn_rows(self, rows: NDArray[np.float32], labels: Labels) -> None:
+        """Learn rows that `as_rows` and `as_labels` have checked."""
+        options = self._read_options(rows.shape[1], first=False)
         known = len(self._numbers)
         reused = self._assign_codewords(labels.values)
         numbers = np.array([self._numbers[value] for value in labels.values], np.int64)
@@ -155,10 +180,9 @@ class OnlineHasher(Estimator):
             self._learn(rows[start : start + BLOCK], step_rows, step_labels, known, options)
             known = max(known, int(step_labels.max(initial=-1)) + 1)
         self._warn_of(reused)
-        return self
 
     def _begin(self, options: Options) -> None:
-        """Line 1: no labels yet; the first cycle's functions follow."""
+        """Line 1: no labels yet, and the first cycle's functions."""
         seed = int.from_bytes(os.urandom(8), "little") if options.seed is None else options.seed
         d = self.n_features_in_
         self._begun = options._replace(seed=seed)
@@ -166,6 +190,7 @@ class OnlineHasher(Estimator):
         self._words: GrowingArray[np.int8] = GrowingArray((options.bits,), np.int8)
         self._book = Codebook(options.codebook, bits=options.bits, seed=seed)
         self._mapping = Mapping(options.bits, d, average=options.average, seed=seed)
+        self._mapping.open_cycle()
         self._memory = Memory(options.replay, d, seed=seed)
         point = options.center if isinstance(options.center, np.ndarray) else None
         self._center = Center(d, point, follows=isinstance(options.center, str))
@@ -362,7 +387,7 @@ class OnlineHasher(Estimator):
                 f"{reused[0]!r} first, share a word with another label; use more bits or fewer "
                 "labels_per_cycle",
                 CodebookWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _check_room(self, labels: list[Hashable], options: Options, first: bool) -> None:

@@ -42,8 +42,8 @@ MOST = 2**62
 Arrays = dict[str, NDArray[Any]]
 
 
-def save_hasher(hasher: OnlineHasher, path: str | os.PathLike[str]) -> None:
-    """Write a hasher. The file appears whole or not at all."""
+def hasher_to_bytes(hasher: OnlineHasher) -> bytes:
+    """Return what a hasher's file holds."""
     from safetensors.numpy import save
 
     hasher._require_fitted()
@@ -52,7 +52,12 @@ def save_hasher(hasher: OnlineHasher, path: str | os.PathLike[str]) -> None:
     state = json.dumps(_state_of(hasher), default=float)  # a step may be a Fraction
     about = {"format": FORMAT, "version": VERSION, "state": state, "sha256": _digest(state, arrays)}
     # one entry only: safetensors writes several in any order, and no two files would be alike
-    content = save(arrays, {"everhash": json.dumps(about)})
+    return bytes(save(arrays, {"everhash": json.dumps(about)}))
+
+
+def save_hasher(hasher: OnlineHasher, path: str | os.PathLike[str]) -> None:
+    """Write a hasher. The file appears whole or not at all."""
+    content = hasher_to_bytes(hasher)
     target = Path(path)
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
@@ -67,7 +72,19 @@ def save_hasher(hasher: OnlineHasher, path: str | os.PathLike[str]) -> None:
 
 def load_hasher(path: str | os.PathLike[str]) -> OnlineHasher:
     """Read a hasher that `OnlineHasher.save` wrote; it goes on as if it had never stopped."""
-    state_text, arrays = _read(Path(path))
+    file = Path(path)
+    if not file.is_file():
+        raise DataMissingError(f"no model file at {path}", hint="OnlineHasher.save writes one")
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise ModelFileError(f"{path}: {error}", hint="make the file readable") from None
+    return hasher_from_bytes(content, str(path))
+
+
+def hasher_from_bytes(content: bytes, path: str) -> OnlineHasher:
+    """Build a hasher from what its file holds; `path` is for messages."""
+    state_text, arrays = _read(content, path)
     try:
         return _restore(json.loads(state_text), arrays)
     except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
@@ -75,28 +92,35 @@ def load_hasher(path: str | os.PathLike[str]) -> OnlineHasher:
         raise ModelFileError(f"{path}: {reason}", hint=DAMAGED) from None
 
 
-def _read(path: Path) -> tuple[str, Arrays]:
+def _read(content: bytes, path: str) -> tuple[str, Arrays]:
     """Read the parts of a file and check that they are what was written."""
-    from safetensors import SafetensorError, safe_open
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
 
-    if not path.is_file():
-        raise DataMissingError(f"no model file at {path}", hint="OnlineHasher.save writes one")
     try:
-        with safe_open(path, framework="numpy") as file:
-            about = _about(path, file.metadata() or {})
-            version = about.get("version")
-            _require(version == VERSION, f"{path}: version {version!r:.20} is unknown", NEWER)
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        arrays = load(content)
+        # safetensors has checked the header by now; only its metadata it does not hand out
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        about = _about(path, header.get("__metadata__") or {})
+        version = about.get("version")
+        _require(version == VERSION, f"{path}: version {version!r:.20} is unknown", NEWER)
     except ModelFileError:
         raise
-    except (SafetensorError, OSError, AttributeError, TypeError, ValueError) as error:
+    except (
+        SafetensorError,
+        AttributeError,
+        KeyError,
+        TypeError,
+        ValueError,
+        RecursionError,
+    ) as error:
         raise ModelFileError(f"{path}: {error!s:.200}", hint=DAMAGED) from None
     state = str(about.get("state", ""))
     _require(about.get("sha256") == _digest(state, arrays), f"{path}: checksum does not match")
     return state, arrays
 
 
-def _about(path: Path, metadata: dict[str, str]) -> dict[str, Any]:
+def _about(path: str, metadata: dict[str, str]) -> dict[str, Any]:
     try:
         about = json.loads(metadata.get("everhash", "null"))
     except RecursionError:
@@ -145,7 +169,7 @@ def _state_of(hasher: OnlineHasher) -> dict[str, Any]:
     return {
         "params": {name: _plain(value) for name, value in params.items() if name not in given},
         "seed": hasher._begun.seed,
-        "labels": [_label_to_json(label) for label in hasher._numbers],
+        "labels": [label_to_json(label) for label in hasher._numbers],
         "columns": [str(name) for name in getattr(hasher, "feature_names_in_", [])],
         "center_count": hasher._center.count,
         "draws": hasher._memory.draws,
@@ -168,7 +192,7 @@ def _restore(state: dict[str, Any], arrays: Arrays) -> OnlineHasher:
     _require(k == hasher.bits and 1 <= d <= limits.DIMS, "sizes do not fit the options")
     _require(cycles * k <= limits.WIDTH, f"more than {limits.WIDTH} bits")
     options = read_options(hasher.get_params(), d)._replace(seed=_count(state["seed"], 2**128))
-    labels = [as_label(_label_from_json(label)) for label in _listed(state["labels"])]
+    labels = [as_label(label_from_json(label)) for label in _listed(state["labels"])]
     numbers = {label: number for number, label in enumerate(labels)}
     _require(len(numbers) == len(labels), "a label stands twice")
     opened = max(1, -(-len(labels) // options.labels_per_cycle))
@@ -264,27 +288,28 @@ def _listed(value: Any) -> list[Any]:
     return list(value)
 
 
-def _label_to_json(label: Hashable) -> Any:
+def label_to_json(label: Hashable) -> Any:
     """Write a label as JSON: numbers and strings as they are, tuples and bytes in an object."""
     if isinstance(label, bool | int | float | str):
         return label
     if isinstance(label, bytes):
         return {"bytes": label.hex()}
     if isinstance(label, tuple):
-        return {"tuple": [_label_to_json(part) for part in label]}
+        return {"tuple": [label_to_json(part) for part in label]}
     raise InputError(
         f"a label of type {type(label).__name__} cannot be saved",
         hint="use strings, numbers, bytes or tuples of them as labels",
     )
 
 
-def _label_from_json(value: Any) -> Hashable:
+def label_from_json(value: Any) -> Hashable:
+    """Read a label that `label_to_json` wrote."""
     if isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, dict) and set(value) == {"bytes"}:
         return bytes.fromhex(value["bytes"])
     if isinstance(value, dict) and set(value) == {"tuple"}:
-        return tuple(_label_from_json(part) for part in _listed(value["tuple"]))
+        return tuple(label_from_json(part) for part in _listed(value["tuple"]))
     raise ModelFileError("a label has an unknown form")
 
 

@@ -1,0 +1,1 @@
+"""A collection: a hasher, an index of what it hashed, and a file that keeps both."""

@@ -1,0 +1,75 @@
+"""Features of unlabelled entries in the file: written with the call, read when they are needed."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.collection.formats import read_features, require
+from everhash.index.features import Stored
+from everhash.store.parts import Key, Part
+from everhash.store.store import Store
+
+Counts = NDArray[np.int64]
+
+
+class FiledFeatures:
+    """Features kept in a store. New ones wait in `pending` until the call's transaction."""
+
+    def __init__(self, store: Store, n_features: int) -> None:
+        self._store, self._n_features = store, n_features
+        self.pending: list[tuple[Counts, Stored]] = []
+        self._last: tuple[Key, int, Counts, Stored] | None = None
+
+    def append(self, places: Counts, stored: Stored) -> None:
+        """See `Features.append`."""
+        self.pending.append((places, stored))
+
+    def take_pending(self) -> tuple[Counts, Stored]:
+        """Return what was appended since it was last asked, as one."""
+        waiting, self.pending = self.pending, []
+        places = np.concatenate([np.empty(0, np.int64), *(places for places, _ in waiting)])
+        halves = [stored.halves for _, stored in waiting]
+        scales = [stored.scales for _, stored in waiting]
+        nothing = np.empty((0, self._n_features), np.float16)
+        return places, Stored(
+            np.concatenate(halves) if len(halves) > 1 else halves[0] if halves else nothing,
+            np.concatenate([np.empty(0, np.float32), *scales]),
+        )
+
+    def read(self, places: Counts) -> Stored:
+        """See `Features.read`."""
+        halves = np.empty((len(places), self._n_features), np.float16)
+        scales = np.empty(len(places), np.float32)
+        starts = self._store.starts("features")
+        done = 0
+        while done < len(places):
+            at = bisect_right(starts, int(places[done])) - 1
+            require(at >= 0, "features", f"those of entry {places[done]} are missing")
+            stop = starts[at + 1] if at + 1 < len(starts) else np.iinfo(np.int64).max
+            until = int(np.searchsorted(places, stop))
+            wanted = places[done:until]
+            key = Key("features", starts[at])
+            known, stored = self.part(key, self._store.parts[key])
+            slots = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+            there = len(known) > 0 and np.array_equal(known[slots], wanted)
+            require(there, key, "features are missing")
+            halves[done:until], scales[done:until] = stored.halves[slots], stored.scales[slots]
+            done = until
+        return Stored(halves, scales)
+
+    def part(self, key: Key, part: Part) -> tuple[Counts, Stored]:
+        """Return the features of one part, and whose they are."""
+        if self._last is None or self._last[:2] != (key, part.written):
+            arrays = self._store.read(key, part)
+            self._last = (
+                key,
+                part.written,
+                *read_features(arrays, key, part.rows, self._n_features),
+            )
+        return self._last[2:]
+
+    def keep(self, alive: NDArray[np.bool_]) -> None:
+        """Do nothing: those of entries that are gone leave the file as it is compacted."""

@@ -1,0 +1,212 @@
+"""What the parts of a collection's file hold, written and read back with every number checked.
+
+model      i    the hasher as its own file would hold it, in pieces
+lesson     i    rows learned since the model was written, or labels that were given words
+mapping    i    the mapping that unlabelled entries were encoded with, in pieces
+entries    s    label number and id of the entries from place s on
+change     i    new labels of entries, or their removal, since their entries were written
+codes      s    place, home and bits of the unlabelled entries from place s on
+features   s    their features, in half precision
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.errors import CollectionFileError
+from everhash.index.features import Stored
+from everhash.index.ids import Id, as_id
+from everhash.index.index import SEVERAL, UNLABELLED
+from everhash.index.records import Change, Codes, Records
+from everhash.learn.mapping import FrozenMapping
+from everhash.learn.model_file import label_from_json, label_to_json
+from everhash.store.parts import DAMAGED, Arrays, Key, about_of, pack
+from everhash.stream import LARGEST, Labels, as_label
+
+MOST_PLACES = 2**31 - 1
+"""Entries a collection can hold."""
+Counts = NDArray[np.int64]
+
+
+class Lesson(NamedTuple):
+    """Rows that were learned; or, without rows, labels that were given their words."""
+
+    rows: NDArray[np.float32]
+    labels: Labels
+
+
+def require(condition: bool, key: Key | str, problem: str) -> None:
+    """Refuse a part that cannot have been written by us."""
+    if not condition:
+        raise CollectionFileError(f"{key}: {problem}", hint=DAMAGED)
+
+
+def _array(
+    arrays: Arrays, name: str, key: Key, dtype: type, shape: tuple[int | None, ...]
+) -> NDArray[Any]:
+    array = arrays.get(name)
+    require(array is not None, key, f"{name} is missing")
+    assert array is not None  # noqa: S101 - for the type checker; `require` has raised
+    fits = array.dtype == dtype and array.ndim == len(shape)
+    fits = fits and all(s in (None, g) for s, g in zip(shape, array.shape, strict=True))
+    require(fits, key, f"{name} is {array.dtype} {array.shape}")
+    return array
+
+
+def pack_lesson(lesson: Lesson) -> bytes:
+    """Return a lesson as bytes."""
+    rows, labels = lesson
+    steps, which = labels.rows.astype(np.uint32), labels.which.astype(np.uint32)
+    names = [label_to_json(label) for label in labels.values]
+    return pack({"rows": rows, "steps": steps, "which": which}, names)
+
+
+def read_lesson(arrays: Arrays, key: Key, n_features: int) -> Lesson:
+    """Read a lesson."""
+    rows = _array(arrays, "rows", key, np.float32, (None, n_features))
+    steps = _array(arrays, "steps", key, np.uint32, (None,)).astype(np.int64)
+    which = _array(arrays, "which", key, np.uint32, (len(steps),)).astype(np.int64)
+    require(bool((np.abs(rows) < LARGEST).all()), key, "rows hold what cannot be learned")
+    names = about_of(arrays, key)
+    require(isinstance(names, list), key, "labels are no list")
+    values = [_label(name, key) for name in names]
+    require(len(set(values)) == len(values), key, "a label stands twice")
+    ascending = bool((np.diff(steps) >= 0).all()) and steps.max(initial=-1) < len(rows)
+    require(ascending and which.max(initial=-1) < len(values), key, "labels fit no row")
+    return Lesson(rows, Labels(values, steps, which))
+
+
+def _label(name: Any, key: Key) -> Hashable:
+    try:
+        return as_label(label_from_json(name))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise CollectionFileError(f"{key}: no label: {error!s:.80}", hint=DAMAGED) from None
+
+
+def pack_mapping(mapping: FrozenMapping) -> bytes:
+    """Return a mapping as bytes."""
+    arrays = {name: getattr(mapping, name) for name in ("functions", "center", "words", "versions")}
+    about = {"labels_per_cycle": mapping.labels_per_cycle, "version": mapping.version}
+    return pack(arrays, about)
+
+
+def read_mapping(arrays: Arrays, key: Key, shape: tuple[int, int]) -> FrozenMapping:
+    """Read a mapping with `shape` bits a cycle and features."""
+    functions = _array(arrays, "functions", key, np.float32, (None, *shape))
+    words = _array(arrays, "words", key, np.int8, (None, shape[0]))
+    center = _array(arrays, "center", key, np.float32, (shape[1],))
+    cycles = len(functions)
+    versions = _array(arrays, "versions", key, np.int64, (cycles * shape[0],))
+    about = about_of(arrays, key)
+    counts = isinstance(about, dict) and set(about) == {"labels_per_cycle", "version"}
+    counts = counts and all(type(n) is int and 0 < n <= 2**62 for n in about.values())
+    require(counts, key, "its counts are damaged")
+    fits = cycles == max(1, -(-len(words) // about["labels_per_cycle"]))
+    require(fits, key, f"{len(words)} labels do not need {cycles} cycles")
+    finite = bool(np.isfinite(functions).all()) and bool((np.abs(center) < LARGEST).all())
+    require(finite and bool((np.abs(words) == 1).all()), key, "it holds what no mapping holds")
+    return FrozenMapping(functions, center, words, versions=versions, **about)
+
+
+def pack_entries(records: Records, start: int) -> bytes:
+    """Return a range of entries as bytes; ids that are their places take none."""
+    arrays: Arrays = {"labels": records.labels, "several": records.several}
+    ids = records.ids
+    if isinstance(ids, list):
+        arrays["names"] = np.frombuffer(json.dumps(ids, separators=(",", ":")).encode(), np.uint8)
+    elif ids is not None and not np.array_equal(ids, np.arange(start, start + len(ids))):
+        arrays["ids"] = ids
+    return pack(arrays)
+
+
+def read_entries(arrays: Arrays, key: Key, rows: int, n_labels: int) -> Records:
+    """Read a range of entries."""
+    labels = _array(arrays, "labels", key, np.int32, (rows,))
+    several = _array(arrays, "several", key, np.int64, (None, 2))
+    inside = labels.min(initial=0) >= SEVERAL and labels.max(initial=-1) < n_labels
+    require(bool(inside), key, "it names labels that nobody has")
+    places, counts = np.unique(several[:, 0], return_counts=True)
+    multiple = key.start + np.flatnonzero(labels == SEVERAL)
+    fits = np.array_equal(places, multiple) and counts.min(initial=2) > 1
+    numbers = several[:, 1]
+    fits = fits and numbers.min(initial=0) >= 0 and numbers.max(initial=-1) < n_labels
+    fits = fits and len(np.unique(several, axis=0)) == len(several)
+    require(fits, key, "entries with several labels do not fit")
+    if "names" in arrays:
+        return Records(labels, several, _names(arrays["names"], key, rows))
+    ids = _array(arrays, "ids", key, np.int64, (rows,)) if "ids" in arrays else None
+    return Records(labels, several, ids)
+
+
+def _names(text: NDArray[Any], key: Key, rows: int) -> list[Id]:
+    try:
+        names = [as_id(name) for name in json.loads(text.tobytes())]
+    except (ValueError, TypeError, RecursionError) as error:
+        raise CollectionFileError(f"{key}: no ids: {error!s:.80}", hint=DAMAGED) from None
+    require(len(names) == rows, key, f"{len(names)} ids for {rows} entries")
+    return names
+
+
+def pack_change(change: Change) -> bytes:
+    """Return a change as bytes."""
+    return pack({name: column.astype(np.uint32) for name, column in change._asdict().items()})
+
+
+def read_change(arrays: Arrays, key: Key, n_places: int, n_labels: int) -> Change:
+    """Read a change to some of this many entries."""
+    places = _array(arrays, "places", key, np.uint32, (None,)).astype(np.int64)
+    rows = _array(arrays, "rows", key, np.uint32, (None,)).astype(np.int64)
+    numbers = _array(arrays, "numbers", key, np.uint32, (len(rows),)).astype(np.int64)
+    known = places.max(initial=-1) < n_places and len(np.unique(places)) == len(places)
+    require(bool(known), key, "it changes entries that are not there")
+    everyone = len(rows) == 0 or np.array_equal(np.unique(rows), np.arange(len(places)))
+    everyone = everyone and len(np.unique(np.stack([rows, numbers]), axis=1).T) == len(rows)
+    require(everyone and numbers.max(initial=-1) < n_labels, key, "its labels do not fit")
+    return Change(places, rows, numbers)
+
+
+def pack_codes(codes: Codes, start: int) -> bytes:
+    """Return codes as bytes."""
+    places, homes = (codes.places - start).astype(np.uint32), codes.homes.astype(np.uint32)
+    return pack({"places": places, "homes": homes, "words": codes.words})
+
+
+def read_codes(arrays: Arrays, key: Key, rows: int, bits: int, cycles: int) -> Codes:
+    """Read codes of `bits` bits, with homes in this many cycles."""
+    places = _array(arrays, "places", key, np.uint32, (rows,)).astype(np.int64) + key.start
+    homes = _array(arrays, "homes", key, np.uint32, (rows,)).astype(np.int64)
+    words = _array(arrays, "words", key, np.uint64, (rows, -(-bits // 64)))
+    require(bool((np.diff(places) > 0).all()), key, "places do not ascend")
+    require(homes.max(initial=-1) < cycles, key, "homes in cycles that are not there")
+    beyond = words[:, -1] >> np.uint64((bits - 1) % 64) >> np.uint64(1)
+    require(not beyond.any(), key, f"bits beyond the {bits} of a code")
+    return Codes(places, homes, words)
+
+
+def pack_features(places: Counts, stored: Stored, start: int) -> bytes:
+    """Return features as bytes."""
+    offsets = (places - start).astype(np.uint32)
+    return pack({"places": offsets, "halves": stored.halves, "scales": stored.scales})
+
+
+def read_features(arrays: Arrays, key: Key, rows: int, n_features: int) -> tuple[Counts, Stored]:
+    """Read features, and the places they belong to."""
+    places = _array(arrays, "places", key, np.uint32, (rows,)).astype(np.int64) + key.start
+    halves = _array(arrays, "halves", key, np.float16, (rows, n_features))
+    scales = _array(arrays, "scales", key, np.float32, (rows,))
+    require(bool((np.diff(places) > 0).all()), key, "places do not ascend")
+    require(bool((np.abs(scales) < LARGEST).all()), key, "scales beyond the largest")
+    return places, Stored(halves, scales)
+
+
+def check_coverage(codes: Codes, labels: NDArray[np.int32]) -> None:
+    """Refuse codes that leave out an unlabelled entry, or belong to no entry at all."""
+    ordered = bool((np.diff(codes.places) > 0).all()) and codes.places.max(initial=-1) < len(labels)
+    require(ordered, "codes", "they belong to no entry")
+    living = int((labels[codes.places] == UNLABELLED).sum())
+    require(living == int((labels == UNLABELLED).sum()), "codes", "some entries have none")

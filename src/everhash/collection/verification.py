@@ -1,0 +1,78 @@
+"""Reading all of a file, and naming what is damaged."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from everhash.collection.loading import load
+from everhash.errors import CollectionFileError, EverhashError
+from everhash.index.index import Index
+from everhash.store.connection import typed_errors
+from everhash.store.parts import Key
+from everhash.store.store import Store
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What reading all of a file has shown."""
+
+    path: str
+    parts: int
+    entries: int
+    problems: tuple[str, ...]
+    """What is damaged, one line each; empty if nothing is."""
+
+
+def verify(path: str | os.PathLike[str]) -> Verification:
+    """Read everything in a collection's file, hold it against its checksums, and encode again.
+
+    Damage is reported, not raised; a file that is missing or cannot be read at all is an error.
+    """
+    try:
+        store = Store.open(Path(path), readonly=True)
+    except CollectionFileError as error:
+        return Verification(str(path), 0, 0, (error.message,))
+    try:
+        with store.reading():
+            store.load_listing()
+            problems = [*_structure(store), *_checksums(store)]
+            entries = 0
+            if not problems:
+                index = load(store).index
+                entries = len(index)
+                problems += _contents(index)
+    except CollectionFileError as error:
+        return Verification(str(path), len(store.parts), 0, (error.message,))
+    finally:
+        store.close()
+    return Verification(str(path), len(store.parts), entries, tuple(problems))
+
+
+def _structure(store: Store) -> Iterator[str]:
+    """Have SQLite look at its own pages."""
+    with typed_errors(store.name):
+        found = [row[0] for row in store.run("PRAGMA integrity_check(20)").fetchall()]
+    yield from (f"{store.name}: {line}" for line in found if line != "ok")
+
+
+def _checksums(store: Store) -> Iterator[str]:
+    for key in sorted(store.parts):
+        try:
+            store.read_bytes(Key(*key))
+        except EverhashError as error:
+            yield error.message
+
+
+def _contents(index: Index) -> Iterator[str]:
+    """Encode unlabelled entries again, and look for ids that stand twice."""
+    wrong = index.verify()
+    if wrong:
+        yield f"{wrong} codes are not what their features give"
+    names = index._ids.names(np.arange(index.arrived))
+    if len(set(names.tolist())) < index.arrived:
+        yield "an id stands twice"

@@ -1,0 +1,77 @@
+"""Features of unlabelled entries, kept so that their codes can be brought up to date."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.learn.growing import GrowingArray
+
+Floats = NDArray[np.float32]
+Counts = NDArray[np.int64]
+
+
+@dataclass
+class Stored:
+    """Rows as they are kept: half precision, each scaled by its largest value."""
+
+    halves: NDArray[np.float16]
+    scales: Floats
+
+    @classmethod
+    def of(cls, X: Floats) -> Stored:
+        """Round rows to what will be stored; entries are encoded from that."""
+        largest = np.abs(X).max(axis=1, initial=0)
+        scales = np.where(largest > 0, largest, 1).astype(np.float32)
+        return cls((X / scales[:, None]).astype(np.float16), scales)
+
+    @property
+    def rows(self) -> Floats:
+        """The rows, in single precision."""
+        return self.halves.astype(np.float32) * self.scales[:, None]
+
+
+class Features(Protocol):
+    """Where features are kept, by the entries' places: in memory, or in a file."""
+
+    def append(self, places: Counts, stored: Stored) -> None:
+        """Keep the features of new entries."""
+        ...
+
+    def read(self, places: Counts) -> Stored:
+        """Return the features of entries, given by ascending places."""
+        ...
+
+    def keep(self, alive: NDArray[np.bool_]) -> None:
+        """Forget those of entries that are gone: all so far in order of arrival, True if alive."""
+        ...
+
+
+class MemoryFeatures:
+    """Features in memory, in the order of the entries' places."""
+
+    def __init__(self, places: GrowingArray[np.int64], n_features: int) -> None:
+        self._places = places
+        self._halves: GrowingArray[np.float16] = GrowingArray((n_features,), np.float16)
+        self._scales: GrowingArray[np.float32] = GrowingArray((), np.float32)
+
+    def append(self, places: Counts, stored: Stored) -> None:
+        """See `Features.append`."""
+        start = len(self._scales)
+        for array in (self._halves, self._scales):
+            array.grow_to(start + len(places))
+        self._halves.rows[start:] = stored.halves
+        self._scales.rows[start:] = stored.scales
+
+    def read(self, places: Counts) -> Stored:
+        """See `Features.read`."""
+        slots = np.searchsorted(self._places.rows, places)
+        return Stored(self._halves.rows[slots], self._scales.rows[slots])
+
+    def keep(self, alive: NDArray[np.bool_]) -> None:
+        """See `Features.keep`."""
+        self._halves.replace(self._halves.rows[alive])
+        self._scales.replace(self._scales.rows[alive])

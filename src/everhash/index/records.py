@@ -1,0 +1,137 @@
+"""An index as plain columns, to be stored, and built again from them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.index.ids import Id
+from everhash.index.index import REMOVED, SEVERAL, UNLABELLED, Index
+from everhash.learn.mapping import FrozenMapping
+
+Counts = NDArray[np.int64]
+
+
+class Records(NamedTuple):
+    """What is kept of a range of entries, besides codes and features."""
+
+    labels: NDArray[np.int32]
+    """(n,) each one's label by number, or UNLABELLED, REMOVED or SEVERAL."""
+    several: Counts
+    """(m, 2) place and label number, for entries with several labels."""
+    ids: list[Id] | Counts | None
+    """None where each entry's id is its place."""
+
+
+class Codes(NamedTuple):
+    """The codes of unlabelled entries, by ascending place."""
+
+    places: Counts
+    homes: Counts
+    words: NDArray[np.uint64]
+    """(n, w) packed bits."""
+
+
+class Change(NamedTuple):
+    """New labels of entries, or their removal."""
+
+    places: Counts
+    rows: Counts
+    """Which of `places` each label is for; empty if they are removed."""
+    numbers: Counts
+
+
+def records_of(index: Index, start: int, stop: int) -> Records:
+    """Return what is kept of the entries at places from start to stop."""
+    labels = index._labels.rows[start:stop].copy()
+    several = [
+        (place, number)
+        for place in (start + np.flatnonzero(labels == SEVERAL)).tolist()
+        for number in index._several[place]
+    ]
+    pairs = np.array(several, np.int64).reshape(-1, 2)
+    return Records(labels, pairs, index._ids.between(start, stop))
+
+
+def codes_of(index: Index, start: int, stop: int) -> Codes:
+    """Return the codes of the unlabelled entries at places from start to stop."""
+    if index._coded is None:
+        nothing = np.empty(0, np.int64)
+        return Codes(nothing, nothing, np.empty((0, 1), np.uint64))
+    return Codes(*index._coded.codes(start, stop))
+
+
+def unlabelled_among(index: Index, places: Counts) -> Counts:
+    """Return those places whose entries have no label."""
+    unlabelled: Counts = places[index._labels.rows[places] == UNLABELLED]
+    return unlabelled
+
+
+class Columns:
+    """The columns of all entries, put together range after range, change after change."""
+
+    def __init__(self) -> None:
+        self._labels: list[NDArray[np.int32]] = []
+        self.labels: NDArray[np.int32] = np.empty(0, np.int32)
+        self.several: dict[int, tuple[int, ...]] = {}
+
+    def extend(self, records: Records, index: Index) -> None:
+        """Append a range of entries; their ids go straight into the index."""
+        n, start = len(records.labels), len(index._ids)
+        index._ids.extend(np.arange(start, start + n) if records.ids is None else records.ids)
+        self._labels.append(records.labels)
+        for place, number in records.several.tolist():
+            self.several[place] = (*self.several.get(place, ()), number)
+
+    def join(self) -> None:
+        """Make one column of all ranges; changes come after this."""
+        self.labels = np.concatenate([np.empty(0, np.int32), *self._labels])
+        self._labels = []
+
+    def change(self, change: Change) -> None:
+        """Give entries other labels, or mark them as removed."""
+        for place in change.places[self.labels[change.places] == SEVERAL].tolist():
+            del self.several[place]
+        if len(change.numbers) == 0:
+            self.labels[change.places] = REMOVED
+            return
+        where = change.places[change.rows]
+        self.labels[where] = change.numbers
+        counts = np.bincount(change.rows, minlength=len(change.places))
+        for row in np.flatnonzero(counts > 1).tolist():
+            place = int(change.places[row])
+            self.labels[place] = SEVERAL
+            self.several[place] = tuple(change.numbers[change.rows == row].tolist())
+
+
+def restore(index: Index, columns: Columns, mapping: FrozenMapping | None, codes: Codes) -> None:
+    """Fill an empty index whose ids are known already."""
+    labels = columns.labels
+    index._labels.replace(labels)
+    index._several = columns.several
+    index._removed = int((labels == REMOVED).sum())
+    pairs = [(place, number) for place, of in columns.several.items() for number in of]
+    extra = np.array(pairs, np.int64).reshape(-1, 2)
+    single = np.flatnonzero(labels >= 0)
+    places = np.concatenate([single, extra[:, 0]])
+    numbers = np.concatenate([labels[single].astype(np.int64), extra[:, 1]])
+    order = np.argsort(places, kind="stable") if len(extra) else slice(None)
+    index._postings.append(numbers[order], places[order])
+    if mapping is not None:
+        living = labels[codes.places] == UNLABELLED
+        index._coded = index._unlabelled_by(mapping)
+        index._coded.restore(codes.places[living], codes.homes[living], codes.words[living])
+
+
+def replay(index: Index, change: Change, names: list[Hashable]) -> None:
+    """Do to an index what a change says."""
+    from everhash.stream import Labels
+
+    if len(change.numbers) == 0:
+        index.forget(change.places)
+    else:
+        values = [names[number] for number in change.numbers.tolist()]
+        index.relabel(change.places, Labels(values, change.rows, np.arange(len(values))))
