@@ -6,6 +6,7 @@ Deriving from `sklearn.base.BaseEstimator` would cost every user a second at sta
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ class Estimator:
     """Only there when the first batch had column names."""
 
     @classmethod
+    @cache
     def _parameter_names(cls) -> list[str]:
         return list(inspect.signature(cls).parameters)
 

@@ -201,3 +201,22 @@ def test_module_reports_every_kernel() -> None:
     for name in ("learn", "margins_into", "plan_replay"):
         assert name in run.stdout
     assert "ready in" in run.stdout
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    n=st.integers(1, 20),
+    d=st.integers(1, 70),
+    size=st.sampled_from([1e-30, 1.0, 1e30]),
+)
+def test_unit_rows_are_measured_from_their_centres(seed: int, n: int, d: int, size: float) -> None:
+    rng = np.random.default_rng(seed)
+    X, centers = ((size * rng.standard_normal((m, d))).astype(np.float32) for m in (n, 3))
+    which = rng.integers(0, 3, n)
+    X[rng.random(n) < 0.2] = centers[which[0]]
+    Z = np.empty_like(X)
+    compiled.unit_rows(X, centers, which, Z)
+    np.testing.assert_allclose(Z, reference.unit_rows(X, centers, which), atol=2e-6)
+    alone = np.empty_like(X[:1])
+    compiled.unit_rows(X[-1:], centers, which[-1:], alone)
+    np.testing.assert_array_equal(alone, Z[-1:], "a row does not depend on its neighbours")

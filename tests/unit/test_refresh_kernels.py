@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from everhash import kernels as base
 from everhash.index.refresh import QUANTUM
+from everhash.kernels import reference
 
 kernels = base.load_refresh()
 
@@ -75,3 +76,56 @@ def test_a_certified_bit_survives_any_turn_up_to_its_expiry(
     certified = expiries > (0.01 + angle) / QUANTUM
     after = Z.astype(np.float64) @ turned_functions.T > 0
     np.testing.assert_array_equal((bits == 1)[certified], after[certified])
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    n=st.integers(1, 20),
+    d=st.integers(1, 80),
+    spread=st.sampled_from([0.1, 4.0, 20.0, 36.0]),
+)
+def test_halving_rounds_as_numpy_does(seed: int, n: int, d: int, spread: float) -> None:
+    rng = np.random.default_rng(seed)
+    sizes = 10.0 ** rng.uniform(-spread, min(spread, 36), (n, d))
+    X = (sizes * rng.choice([-1, 0, 1], (n, d))).astype(np.float32)
+    wanted, scales = reference.halve(X)
+    halves, found = np.empty((n, d), np.float16), np.empty(n, np.float32)
+    kernels.halve(X, halves.view(np.uint16), found)
+    np.testing.assert_array_equal(found, scales)
+    np.testing.assert_array_equal(halves, wanted)
+    rows = np.empty((n, d), np.float32)
+    kernels.unhalve(halves.view(np.uint16), scales, rows)
+    np.testing.assert_array_equal(rows, reference.unhalve(wanted, scales))
+
+
+def test_every_half_comes_back() -> None:
+    every = np.arange(0x3C01, dtype=np.uint16).view(np.float16)
+    both = np.concatenate([every, -every])[None]
+    rows = np.empty(both.shape, np.float32)
+    kernels.unhalve(both.view(np.uint16), np.ones(1, np.float32), rows)
+    np.testing.assert_array_equal(rows, both.astype(np.float32))
+    halves, scales = np.empty(both.shape, np.float16), np.empty(1, np.float32)
+    kernels.halve(rows, halves.view(np.uint16), scales)
+    np.testing.assert_array_equal(halves, both)
+
+
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 30), k=st.integers(1, 70))
+def test_bits_settled_together_equal_those_computed_one_by_one(seed: int, n: int, k: int) -> None:
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((n, 20)).astype(np.float32)
+    W = rng.standard_normal((1, k, 20)).astype(np.float32)
+    lengths, turned = np.linalg.norm(W.astype(np.float64), axis=2), rng.uniform(0, 0.1, (1, k))
+    words = np.zeros((2, n, 2), np.uint64)
+    expiries = np.zeros((2, n, k), np.uint8)
+    everything = np.full((1, k), 255, np.int64)
+    homes = np.zeros(n, np.int64)
+    kernels.recompute(
+        Z, homes, words[0], expiries[0], everything, W, lengths, turned, 1e-4, QUANTUM
+    )
+    margins = np.empty((n, k), np.float32)
+    base.load().margins_into(Z, W, margins)
+    kernels.settle(
+        margins, np.arange(n), lengths[0], turned[0], 1e-4, QUANTUM, words[1], expiries[1]
+    )
+    np.testing.assert_array_equal(words[0], words[1])
+    np.testing.assert_array_equal(expiries[0], expiries[1])

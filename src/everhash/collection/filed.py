@@ -16,28 +16,16 @@ Counts = NDArray[np.int64]
 
 
 class FiledFeatures:
-    """Features kept in a store. New ones wait in `pending` until the call's transaction."""
+    """Features kept in a store. Those of a call wait in `pending` until its transaction."""
 
     def __init__(self, store: Store, n_features: int) -> None:
         self._store, self._n_features = store, n_features
-        self.pending: list[tuple[Counts, Stored]] = []
+        self.pending: tuple[Counts, Stored] | None = None
         self._last: tuple[Key, int, Counts, Stored] | None = None
 
     def append(self, places: Counts, stored: Stored) -> None:
         """See `Features.append`."""
-        self.pending.append((places, stored))
-
-    def take_pending(self) -> tuple[Counts, Stored]:
-        """Return what was appended since it was last asked, as one."""
-        waiting, self.pending = self.pending, []
-        places = np.concatenate([np.empty(0, np.int64), *(places for places, _ in waiting)])
-        halves = [stored.halves for _, stored in waiting]
-        scales = [stored.scales for _, stored in waiting]
-        nothing = np.empty((0, self._n_features), np.float16)
-        return places, Stored(
-            np.concatenate(halves) if len(halves) > 1 else halves[0] if halves else nothing,
-            np.concatenate([np.empty(0, np.float32), *scales]),
-        )
+        self.pending = (places, stored)
 
     def read(self, places: Counts) -> Stored:
         """See `Features.read`."""

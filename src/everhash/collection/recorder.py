@@ -76,16 +76,15 @@ class Recorder:
         """Write lessons, or the hasher if they weigh more; `whole` if there is more than them."""
         if not lessons and not whole:
             return
-        packed = [pack_lesson(lesson) for lesson in lessons]
-        about = change.about
-        about["lesson_bytes"] += sum(map(len, packed))
-        first = about["lessons"]
-        about["lessons"] += len(packed)
-        if whole or about["lesson_bytes"] > about["model_bytes"] or about["lessons"] > SMALL:
+        about, weight = change.about, sum(lesson.rows.nbytes for lesson in lessons)
+        heavy = about["lesson_bytes"] + weight > about["model_bytes"]
+        if whole or heavy or about["lessons"] + len(lessons) > SMALL:
             self._write_model(change)
             return
-        for i, (lesson, data) in enumerate(zip(lessons, packed, strict=True)):
-            change.put(Key("lesson", first + i), len(lesson.rows), data)
+        for lesson in lessons:
+            change.put(Key("lesson", about["lessons"]), len(lesson.rows), pack_lesson(lesson))
+            about["lessons"] += 1
+        about["lesson_bytes"] += weight
 
     def _write_model(self, change: Transaction) -> None:
         delete_all(change, "lesson")
@@ -111,19 +110,20 @@ class Recorder:
         for start in range(self._places, stop, ENTRIES):
             self._write_range(change, start, min(start + ENTRIES, stop))
         self._merge_entries(change)
-        places, stored = self._features.take_pending()
-        codes = codes_of(self._index, self._places, stop)
-        for first in range(0, len(codes.places), self._block):
-            part = slice(first, first + self._block)
-            start = int(codes.places[first])
-            key = Key("codes", start)
-            change.put(key, len(codes.places[part]), pack_codes(_slice(codes, part), start))
-            if self._index.keep_features:
-                halves = Stored(stored.halves[part], stored.scales[part])
-                data = pack_features(places[part], halves, start)
-                change.put(Key("features", start), len(places[part]), data)
+        self._write_blocks(change, codes_of(self._index, self._places, stop))
         self._merge_blocks(change)
         change.about["places"] = stop
+
+    def _write_blocks(self, change: Transaction, codes: Codes) -> None:
+        """Write the codes and features of entries that are new."""
+        pending, self._features.pending = self._features.pending, None
+        for first in range(0, len(codes.places), self._block):
+            part = slice(first, first + self._block)
+            start, n = int(codes.places[first]), len(codes.places[part])
+            change.put(Key("codes", start), n, pack_codes(_slice(codes, part), start))
+            if pending is not None:
+                data = pack_features(pending[0][part], pending[1][part], start)
+                change.put(Key("features", start), n, data)
 
     def _write_range(self, change: Transaction, start: int, stop: int) -> None:
         records = records_of(self._index, start, stop)

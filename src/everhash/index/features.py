@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash import kernels
 from everhash.learn.growing import GrowingArray
 
 Floats = NDArray[np.float32]
@@ -24,14 +25,29 @@ class Stored:
     @classmethod
     def of(cls, X: Floats) -> Stored:
         """Round rows to what will be stored; entries are encoded from that."""
-        largest = np.abs(X).max(axis=1, initial=0)
-        scales = np.where(largest > 0, largest, 1).astype(np.float32)
-        return cls((X / scales[:, None]).astype(np.float16), scales)
+        stored = cls.room_for(X.shape)
+        stored.fill(X)
+        return stored
+
+    @classmethod
+    def room_for(cls, shape: tuple[int, ...]) -> Stored:
+        """Return room for rows that `fill` will put there."""
+        return cls(np.empty(shape, np.float16), np.empty(shape[0], np.float32))
+
+    def fill(self, X: Floats) -> None:
+        """Put these rows here, rounded."""
+        kernels.load_refresh().halve(X, self.halves.view(np.uint16), self.scales)
+
+    def __getitem__(self, part: slice) -> Stored:
+        return Stored(self.halves[part], self.scales[part])
 
     @property
     def rows(self) -> Floats:
         """The rows, in single precision."""
-        return self.halves.astype(np.float32) * self.scales[:, None]
+        rows = np.empty(self.halves.shape, np.float32)
+        halves = np.ascontiguousarray(self.halves).view(np.uint16)
+        kernels.load_refresh().unhalve(halves, np.ascontiguousarray(self.scales), rows)
+        return rows
 
 
 class Features(Protocol):

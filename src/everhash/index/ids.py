@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,10 @@ from everhash.learn.growing import GrowingArray
 
 Id = int | str
 Counts = NDArray[np.int64]
+Some = list[Id] | Counts
+"""Several ids: an array if all are numbers."""
 LONGEST = 64
 """characters of an id"""
-FRESH = 65_536
-"""Numbers looked up in a dictionary before they are sorted in among the others."""
 
 
 class Ids:
@@ -43,74 +43,72 @@ class Ids:
     def __len__(self) -> int:
         return self._count
 
-    def check(self, ids: Iterable[Any] | None, n: int) -> list[Id]:
+    def check(self, ids: Iterable[Any] | None, n: int) -> Some:
         """Return the ids that n new entries would have, or say why they cannot have them."""
         if ids is None:
             if self._next + n > 2**63:
                 raise IdError("no number is left to give as an id", hint="give ids of your own")
-            return list(range(self._next, self._next + n))
+            return np.arange(self._next, self._next + n)
         wanted = as_ids(ids)
         if len(wanted) != n:
             raise IdError(f"{n} rows but {len(wanted)} ids", hint="give one id a row")
-        if len(set(wanted)) < n:
-            raise DuplicateIdError(Counter(wanted).most_common(1)[0][0])
+        if not _distinct(wanted):
+            raise DuplicateIdError(Counter(_plain(wanted)).most_common(1)[0][0])
         taken = self.find(wanted) >= 0
         if taken.any():
-            raise DuplicateIdError(wanted[int(taken.argmax())])
+            raise DuplicateIdError(_plain(wanted)[int(taken.argmax())])
         return wanted
 
-    def extend(self, ids: list[Id] | Counts) -> None:
+    def extend(self, ids: Some) -> None:
         """Give ids to new entries that `check` let through."""
-        n, bare = len(ids), self._numbers is None and self._names is None
-        if bare and list(ids) == list(range(self._count, self._count + n)):
-            self._count += n
-            self._next = max(self._next, self._count)
-            return
-        text = not isinstance(ids, np.ndarray) and any(isinstance(value, str) for value in ids)
-        if text or self._names is not None:
-            self._extend_names(list(ids))
-        else:
+        n, numbers = len(ids), ids if isinstance(ids, np.ndarray) else None
+        bare = self._numbers is None and self._names is None
+        if bare and numbers is not None and _consecutive(numbers, self._count):
+            self._next = max(self._next, self._count + n)
+        elif numbers is not None and self._names is None:
             if self._numbers is None:
-                self._numbers = Numbers(np.arange(self._count))
-            self._numbers.extend(np.asarray(ids, np.int64))
-        numbers = np.array([v for v in ids if isinstance(v, int)] if text else ids, np.int64)
-        self._next = max(self._next, int(numbers.max(initial=-1)) + 1)
+                self._numbers = Numbers()
+                self._numbers.extend(np.arange(self._count))
+            self._numbers.extend(numbers)
+            self._next = max(self._next, int(numbers.max(initial=-1)) + 1)
+        else:
+            self._extend_names(_plain(ids))
         self._count += n
 
-    def _extend_names(self, ids: list[Any]) -> None:
+    def _extend_names(self, ids: list[Id]) -> None:
         if self._names is None:
-            numbers = self._numbers
-            self._names = list(
-                range(self._count) if numbers is None else numbers.values.rows.tolist()
-            )
+            known = range(self._count) if self._numbers is None else self._numbers.values.rows
+            self._names = [int(value) for value in known]
             self._places = {value: place for place, value in enumerate(self._names)}
             self._numbers = None
-        plain = [value.item() if isinstance(value, np.generic) else value for value in ids]
-        self._places.update(zip(plain, range(self._count, self._count + len(plain)), strict=True))
-        self._names += plain
+        self._places.update(zip(ids, range(self._count, self._count + len(ids)), strict=True))
+        self._names += ids
+        numbers = (value for value in ids if isinstance(value, int))
+        self._next = max(self._next, max(numbers, default=-1) + 1)
 
-    def find(self, ids: list[Id]) -> Counts:
+    def find(self, ids: Some) -> Counts:
         """Return the place of each id, -1 where there is none."""
         if self._names is not None:
-            return np.array([self._places.get(value, -1) for value in ids], np.int64)
-        known = np.array([value if isinstance(value, int) else -1 for value in ids], np.int64)
-        foreign = np.array([not isinstance(value, int) for value in ids], np.bool_)
-        if self._numbers is None:
-            places = np.where((known >= 0) & (known < self._count), known, -1)
-        else:
-            places = self._numbers.find(known)
-        places[foreign] = -1
-        return places
+            places = self._places
+            return np.array([places.get(value, -1) for value in _plain(ids)], np.int64)
+        if not isinstance(ids, np.ndarray):
+            whole = np.array([isinstance(value, int) for value in ids], np.bool_)
+            found = np.full(len(ids), -1, np.int64)
+            found[whole] = self.find(np.array([v for v in ids if isinstance(v, int)], np.int64))
+            return found
+        if self._numbers is not None:
+            return self._numbers.find(ids)
+        return np.where((ids >= 0) & (ids < self._count), ids, -1)
 
     def places(self, ids: Iterable[Any]) -> Counts:
         """Return the place of each id."""
         wanted = as_ids(ids)
         found = self.find(wanted)
         if (found < 0).any():
-            raise UnknownIdError(wanted[int((found < 0).argmax())])
+            raise UnknownIdError(_plain(wanted)[int((found < 0).argmax())])
         return found
 
-    def between(self, start: int, stop: int) -> list[Id] | Counts | None:
+    def between(self, start: int, stop: int) -> Some | None:
         """Return the ids of a range of places; None where each is its place."""
         if self._names is not None:
             return self._names[start:stop]
@@ -119,7 +117,8 @@ class Ids:
     def names(self, places: Counts) -> NDArray[Any]:
         """Return the ids at these places, None where a place is -1."""
         if self._names is None:
-            numbers = places if self._numbers is None else self._numbers.at(places)
+            values = None if self._numbers is None else self._numbers.values.rows
+            numbers = places if values is None else values[np.maximum(places, 0)]
             if (places >= 0).all():
                 return numbers
             padded = numbers.astype(object)
@@ -133,53 +132,73 @@ class Ids:
         return named.reshape(places.shape)
 
 
-class Numbers:
-    """Distinct numbers in order of arrival, found by binary search; new ones by dictionary."""
+class Run(NamedTuple):
+    """Numbers in ascending order, and their places."""
 
-    def __init__(self, values: Counts) -> None:
+    numbers: Counts
+    places: Counts
+
+    @classmethod
+    def of(cls, numbers: Counts, places: Counts) -> Run:
+        """Sort; two runs after each other are merged, since sorting finds them in order."""
+        order = np.argsort(numbers, kind="stable")
+        return cls(numbers[order], places[order])
+
+
+class Numbers:
+    """Distinct numbers in order of arrival, found by binary search in a few sorted runs."""
+
+    def __init__(self) -> None:
         self.values: GrowingArray[np.int64] = GrowingArray((), np.int64)
-        self.values.replace(values)
-        self._order: Counts | None = None
-        self._sorted: Counts = values
-        self._fresh: dict[int, int] = {}
+        self._runs: list[Run] = []
 
     def extend(self, values: Counts) -> None:
         """Append numbers that are not there yet."""
         start = len(self.values)
         self.values.grow_to(start + len(values))
         self.values.rows[start:] = values
-        if self._order is not None:
-            self._fresh.update(zip(values.tolist(), range(start, len(self.values)), strict=True))
-            if len(self._fresh) > max(FRESH, start // 4):
-                self._order = None
+        self._runs.append(Run.of(values, np.arange(start, start + len(values))))
+        while len(self._runs) > 1 and len(self._runs[-2].places) < 2 * len(self._runs[-1].places):
+            last, before = self._runs.pop(), self._runs.pop()
+            pairs = zip(before, last, strict=True)
+            self._runs.append(Run.of(*(np.concatenate(pair) for pair in pairs)))
 
     def find(self, wanted: Counts) -> Counts:
         """Return the place of each number, -1 where it is not there."""
-        if self._order is None:  # sorted on the first question, not while numbers stream in
-            self._order = np.argsort(self.values.rows, kind="stable")
-            self._sorted, self._fresh = self.values.rows[self._order], {}
-        if len(self._order) == 0:
-            return np.array([self._fresh.get(value, -1) for value in wanted.tolist()], np.int64)
-        at = np.minimum(np.searchsorted(self._sorted, wanted), len(self._order) - 1)
-        places = np.where(self._sorted[at] == wanted, self._order[at], -1)
-        if self._fresh:
-            for row in np.flatnonzero(places < 0).tolist():
-                places[row] = self._fresh.get(int(wanted[row]), -1)
+        places = np.full(len(wanted), -1, np.int64)
+        low, high = wanted.min(initial=2**63 - 1), wanted.max(initial=-(2**63))
+        for numbers, where in self._runs:
+            if len(numbers) and numbers[0] <= high and low <= numbers[-1]:
+                at = np.minimum(np.searchsorted(numbers, wanted), len(numbers) - 1)
+                places = np.where(numbers[at] == wanted, where[at], places)
         return places
 
-    def at(self, places: Counts) -> Counts:
-        """Return the numbers at these places; anything where a place is -1."""
-        return self.values.rows[np.maximum(places, 0)]
+
+def _distinct(ids: Some) -> bool:
+    if not isinstance(ids, np.ndarray):
+        return len(set(ids)) == len(ids)
+    steps = np.diff(ids)
+    return bool((steps > 0).all()) or bool((np.diff(np.sort(ids)) != 0).all())
 
 
-def as_ids(values: Iterable[Any]) -> list[Id]:
+def _consecutive(numbers: Counts, start: int) -> bool:
+    return bool((numbers == np.arange(start, start + len(numbers))).all())
+
+
+def _plain(ids: Some) -> list[Id]:
+    return ids.tolist() if isinstance(ids, np.ndarray) else ids
+
+
+def as_ids(values: Iterable[Any]) -> Some:
     """Return ids in their plain form, or say which of them cannot be one."""
     if isinstance(values, str | bytes):
         raise IdError(f"expected a list of ids, got {values!r:.80}", hint="wrap it in a list")
     if isinstance(values, np.ndarray) and values.dtype.kind == "i" and values.ndim == 1:
-        plain: list[Id] = values.tolist()
-        return plain
-    return [as_id(value) for value in values]
+        return values.astype(np.int64)
+    ids = [as_id(value) for value in values]
+    if all(isinstance(value, int) for value in ids):
+        return np.array(ids, np.int64)
+    return ids
 
 
 def as_id(value: Any) -> Id:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from everhash.codes import Codes
 from everhash.errors import LabelError, OptionError, UnknownIdError
 from everhash.index.features import Features
-from everhash.index.ids import Id, Ids, as_ids
+from everhash.index.ids import Id, Ids, Some, as_ids
 from everhash.index.matches import Matches
 from everhash.index.postings import Postings
 from everhash.index.query import Query
@@ -34,7 +34,7 @@ class Incoming(NamedTuple):
 
     rows: NDArray[np.float32]
     labels: Labels
-    ids: list[Id]
+    ids: Some
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Index:
         self._labels.grow_to(len(self._ids))
         self._labels.rows[first:] = UNLABELLED
         self._post(labels, first + labels.rows)
-        return ids
+        return list(ids) if isinstance(ids, list) else ids.tolist()
 
     def label(self, ids: Iterable[Any], y: Any) -> None:
         """Give entries these labels instead of what they had. All or nothing."""

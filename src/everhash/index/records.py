@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.index.ids import Id
+from everhash.index.ids import Some
 from everhash.index.index import REMOVED, SEVERAL, UNLABELLED, Index
 from everhash.learn.mapping import FrozenMapping
 
@@ -22,7 +22,7 @@ class Records(NamedTuple):
     """(n,) each one's label by number, or UNLABELLED, REMOVED or SEVERAL."""
     several: Counts
     """(m, 2) place and label number, for entries with several labels."""
-    ids: list[Id] | Counts | None
+    ids: Some | None
     """None where each entry's id is its place."""
 
 

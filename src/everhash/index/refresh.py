@@ -80,8 +80,19 @@ def encode(mapping: FrozenMapping, coding: str, Z: Floats, odometer: Odometer) -
         lead=lead,
         asked=np.full(n, odometer.labels),
     )
-    limits = np.full(functions.shape[:2], EVERYTHING, np.int64)
-    _recompute(Z, columns, limits, functions, odometer.turned)
+    lengths, slack = _lengths(functions), _angle_slack(functions)
+    for cycle in np.unique(homes).tolist():
+        members = np.flatnonzero(homes == cycle)
+        kernels.load_refresh().settle(
+            margins_by(functions[cycle : cycle + 1], Z if len(members) == n else Z[members]),
+            members,
+            lengths[cycle],
+            odometer.turned[cycle],
+            slack,
+            QUANTUM,
+            columns.words,
+            columns.expiries,
+        )
     return columns
 
 
@@ -281,8 +292,6 @@ def _moved(old: FrozenMapping, new: FrozenMapping) -> NDArray[np.bool_]:
 def _recompute(
     Z: Floats, columns: Columns, limits: Counts, functions: Floats, turned: NDArray[np.float64]
 ) -> tuple[int, int]:
-    lengths = np.linalg.norm(functions.astype(np.float64), axis=2)
-    slack = (functions.shape[2] / 8 + 16) * 2.0**-22
     computed, flipped = kernels.load_refresh().recompute(
         Z,
         columns.homes,
@@ -290,12 +299,22 @@ def _recompute(
         columns.expiries,
         limits,
         functions,
-        np.maximum(lengths, 1e-300),
+        _lengths(functions),
         turned,
-        slack,
+        _angle_slack(functions),
         QUANTUM,
     )
     return computed, flipped
+
+
+def _lengths(functions: Floats) -> NDArray[np.float64]:
+    lengths: NDArray[np.float64] = np.linalg.norm(functions.astype(np.float64), axis=2)
+    return np.maximum(lengths, 1e-300)
+
+
+def _angle_slack(functions: Floats) -> float:
+    """Return how far rounding can move the sine of an angle."""
+    return float((functions.shape[2] / 8 + 16) * 2.0**-22)
 
 
 def _rows_of(columns: Columns, slots: Counts) -> Columns:

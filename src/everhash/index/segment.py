@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,29 +87,27 @@ class Segment:
         """
         if codewords.shape[1] != words.shape[1]:  # kernels read past the end of shorter ones
             raise DimensionError(expected=words.shape[1], got=codewords.shape[1], what="words")
-        order, first = _distinct(words, cycles)
-        length = np.diff(np.append(first, len(words)))
+        search, n = kernels.load_search(), len(words)
         centres, centre_cycles = _centres(codewords, codeword_cycles, n_cycles)
-        distinct, cycle_of = words[order[first]], cycles[order[first]]
-        cycle_starts = np.searchsorted(cycle_of, np.arange(n_cycles + 1)).astype(np.int64)
-        keys = _shell_keys(distinct, cycle_starts, centres, centre_cycles, bits)
-        by = np.argsort(keys, kind="stable")
-        m, length, keys = len(by), length[by], keys[by]
+        centre_starts = np.searchsorted(centre_cycles, np.arange(n_cycles + 1)).astype(np.int64)
+        table = np.empty((words.shape[1] + 1, n), np.uint64)  # the last row: keys of the shells
+        table[:-1] = words.T
+        search.shell_keys(table, _ready(cycles, np.int64), centres, centre_starts, bits)
+        posts, word_of = np.empty(n, np.uint32), np.empty(n, np.uint32)
+        new = np.empty(n, np.bool_)
+        m = search.sort_columns(table, posts, new)
         columns = np.zeros((words.shape[1], m + PADDING), np.uint64)
-        columns[:, :m] = distinct[by].T
-        starts = np.zeros(m + 1, np.int64)
-        np.cumsum(length, out=starts[1:])
-        posts = order[np.repeat(first[by] - starts[:m], length) + np.arange(len(words))]
-        lead = (posts[starts[:m]] << 1) | (length > 1) | (length << 32)
-        word_of = np.empty(len(words), np.uint32)
-        word_of[posts] = np.repeat(np.arange(m, dtype=np.uint32), length)
-        used, groups, edges = _shells(keys, centre_cycles, bits)
+        lead, starts = np.empty(m, np.int64), np.empty(m + 1, np.int64)
+        search.lay_out(table, posts, new, columns, lead, starts, word_of)
+        used, groups, edges = _shells(table[-1, :m], centre_cycles, bits)
+        group_starts = np.append(edges[groups[:, 1] + groups[:, 3]], m)
+        cycle_starts = group_starts[np.searchsorted(groups[:, 0], np.arange(n_cycles + 1))]
         return cls(
             bits,
             columns,
             lead,
             starts,
-            posts.astype(np.uint32),
+            posts,
             word_of,
             cycle_starts,
             np.ascontiguousarray(centres[used].T),
@@ -249,47 +246,29 @@ def _ready(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
     return array if array.flags.writeable else array.copy()
 
 
-def _distinct(words: Words, cycles: Counts) -> tuple[Counts, Counts]:
-    """Places in order of (cycle, word, place), and where in it each distinct word begins."""
-    if len(words) == 0:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    order = np.lexsort((*words.T, cycles))
-    sorted_words, sorted_cycles = words[order], cycles[order]
-    new = np.ones(len(words), np.bool_)
-    new[1:] = (sorted_words[1:] != sorted_words[:-1]).any(axis=1)
-    new[1:] |= sorted_cycles[1:] != sorted_cycles[:-1]
-    return order, np.flatnonzero(new)
-
-
 def _centres(codewords: Words, cycles: Counts, n_cycles: int) -> tuple[Words, Counts]:
     """Codewords in order of cycle; a cycle without any gets the word zero."""
     bare = np.setdiff1d(np.arange(n_cycles), cycles)
     centres = np.concatenate([codewords, np.zeros((len(bare), codewords.shape[1]), np.uint64)])
     cycles = np.concatenate([cycles, bare]).astype(np.int64)
     order = np.argsort(cycles, kind="stable")
-    return centres[order], cycles[order]
+    return np.ascontiguousarray(centres[order], np.uint64), cycles[order]
 
 
-def _shell_keys(
-    distinct: Words, cycle_starts: Counts, centres: Words, centre_cycles: Counts, bits: int
-) -> Counts:
-    """For each distinct word: its group times (bits + 1), plus its distance to the codeword."""
-    nearest = kernels.load_search().nearest_codeword
-    columns, keys = np.ascontiguousarray(distinct.T), np.empty(len(distinct), np.int64)
-    for cycle, (start, stop) in enumerate(pairwise(cycle_starts)):
-        low, high = np.searchsorted(centre_cycles, [cycle, cycle + 1])
-        group, far = nearest(columns, start, stop, np.ascontiguousarray(centres[low:high].T))
-        keys[start:stop] = (group.astype(np.int64) + low) * (bits + 1) + far
-    return keys
+def _shells(keys: Words, centre_cycles: Counts, bits: int) -> tuple[Counts, Counts, Counts]:
+    """Groups that hold words: which codewords, the table `groups`, the edges of their shells.
 
-
-def _shells(keys: Counts, centre_cycles: Counts, bits: int) -> tuple[Counts, Counts, Counts]:
-    """Groups that hold words: which codewords, the table `groups`, the edges of their shells."""
-    used, first, count = np.unique(keys // (bits + 1), return_index=True, return_counts=True)
-    low, high = keys[first] % (bits + 1), keys[first + count - 1] % (bits + 1)
+    A key is the number of the codeword times (bits + 1), plus the distance to it; they ascend.
+    """
+    new = np.ones(len(keys), np.bool_)
+    new[1:] = keys[1:] != keys[:-1]
+    at = np.flatnonzero(new)
+    shells = keys[at].astype(np.int64)
+    used, first, count = np.unique(shells // (bits + 1), return_index=True, return_counts=True)
+    low, high = shells[first] % (bits + 1), shells[first + count - 1] % (bits + 1)
     size = high - low + 2
     start = np.cumsum(size) - size
     ranks = np.repeat(used * (bits + 1) + low - start, size) + np.arange(size.sum())
-    edges = np.searchsorted(keys, ranks).astype(np.int64)
+    edges = np.append(at, len(keys))[np.searchsorted(shells, ranks)]
     groups = np.stack([centre_cycles[used], low, high, start - low], axis=1)
     return used, np.ascontiguousarray(groups, np.int64), edges

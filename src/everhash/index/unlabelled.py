@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 
 import numpy as np
@@ -17,7 +19,7 @@ from everhash.index.searchable import Searchable
 from everhash.learn.mapping import FrozenMapping
 
 Counts = NDArray[np.int64]
-BATCH = 4096
+BATCH = 2048
 """Rows encoded at a time."""
 
 
@@ -51,11 +53,28 @@ class Unlabelled:
 
     def add(self, rows: NDArray[np.float32], places: Counts) -> None:
         """Code rows, as they will be stored, and keep them."""
-        for start in range(0, len(rows), BATCH):
-            part, stored = places[start : start + BATCH], Stored.of(rows[start : start + BATCH])
-            self._entries.append(part, self._encode(stored.rows))
-            if self._entries.features is not None:
-                self._entries.features.append(part, stored)
+        stored = Stored.room_for(rows.shape)
+        parts = [slice(start, start + BATCH) for start in range(0, len(rows), BATCH)]
+
+        def code(part: slice) -> Columns:
+            batch = stored[part]
+            batch.fill(rows[part])
+            return self._encode(batch.rows)
+
+        for part, columns in zip(parts, self._on_all_cores(code, parts), strict=True):
+            self._entries.append(places[part], columns)
+        if self._entries.features is not None:
+            self._entries.features.append(places, stored)
+
+    def _on_all_cores(
+        self, code: Callable[[slice], Columns], parts: list[slice]
+    ) -> Iterator[Columns]:
+        if len(parts) == 1:
+            yield code(parts[0])
+            return
+        self.mapping.scorers  # noqa: B018 - worked out once, not by each thread
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # kernels run without the GIL
+            yield from pool.map(code, parts)
 
     def restore(self, places: Counts, homes: Counts, words: NDArray[np.uint64]) -> None:
         """Take over codes that this mapping made; nothing of them is certified."""

@@ -64,6 +64,27 @@ def row_margins(z: Floats, W: Floats, out: Floats) -> None:
         out[j0], out[j1], out[j2], out[j3] = a0, a1, a2, a3
 
 
+@compile_kernel(
+    "void(f4[:, ::1], f4[:, ::1], i8[::1], f4[:, ::1])",
+    fastmath={"reassoc", "contract", "nsz", "nnan"},
+)
+def unit_rows(X: Floats, centers: Floats, which: Counts, out: Floats) -> None:
+    """Write `reference.unit_rows` into `out`."""
+    for row in range(X.shape[0]):
+        x, c, z = X[row], centers[which[row]], out[row]
+        largest = length = np.float32(0)
+        for i in range(x.size):
+            z[i] = x[i] - c[i]
+            largest = max(largest, abs(z[i]))
+        largest = largest if largest > 0 else np.float32(1)
+        for i in range(x.size):
+            z[i] /= largest
+            length += z[i] * z[i]
+        length = np.float32(math.sqrt(length)) if length > 0 else np.float32(1)
+        for i in range(x.size):
+            z[i] /= length
+
+
 @compile_kernel("f4(i8, f4)")
 def slope(loss: int, margin: np.float32) -> np.float32:
     """See `reference.slope`; one margin at a time."""

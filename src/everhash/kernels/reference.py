@@ -216,3 +216,30 @@ def masked_hamming(query: Words, bits: Words, mask: Words) -> Counts:
     differs = (bits ^ query) & mask
     total: Counts = np.bitwise_count(differs).sum(axis=1, dtype=np.int64)
     return total
+
+
+def unit_rows(X: Floats, centers: Floats, which: Counts) -> Floats:
+    """Return rows measured from centers[which] and scaled to unit length; zero rows stay zero."""
+    Z = X - centers[which]
+    largest = np.abs(Z).max(axis=1, keepdims=True)  # divided out first, so that squares stay finite
+    Z /= np.where(largest > 0, largest, 1)
+    lengths = np.linalg.norm(Z, axis=1, keepdims=True)
+    Z /= np.where(lengths > 0, lengths, 1)
+    return Z
+
+
+def halve(X: Floats) -> tuple[NDArray[np.float16], Floats]:
+    """Return rows in half precision, each divided by its largest value, and those values.
+
+    >>> halve(np.array([[2, -4], [0, 0]], np.float32))
+    (array([[ 0.5, -1. ],
+           [ 0. ,  0. ]], dtype=float16), array([4., 1.], dtype=float32))
+    """
+    largest = np.abs(X).max(axis=1, initial=0)
+    scales = np.where(largest > 0, largest, 1).astype(np.float32)
+    return (X / scales[:, None]).astype(np.float16), scales
+
+
+def unhalve(halves: NDArray[np.float16], scales: Floats) -> Floats:
+    """Return the rows that `halve` was given, as far as halves can hold them."""
+    return halves.astype(np.float32) * scales[:, None]

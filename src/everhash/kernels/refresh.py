@@ -1,8 +1,9 @@
 """Which stored bits may have changed, and computing just those again.
 
 A function's bit on a unit row can only flip when the function turns by more than the row's angle to
-its hyperplane. Each function has an odometer: the angle it has turned in all refreshes so far. Each
-stored bit has an expiry, one byte: the reading of the odometer up to which it is certified.
+its hyperplane, which is at least its sine. Each function has an odometer: the angle it has turned
+in all refreshes so far. Each stored bit has an expiry, one byte: the reading of the odometer up to
+which it is certified.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from everhash.kernels import compiled
 from everhash.kernels.compiled import compile_kernel
+from everhash.kernels.halves import halve, unhalve
 from everhash.kernels.reference import Counts, Flags, Floats, Words
 
 Bytes = NDArray[np.uint8]
@@ -67,6 +70,12 @@ def function_margins(Z: Floats, rows: Counts, w: Floats, out: Floats) -> None:
             a7 += b * z7[j]
         out[i], out[i1], out[i2], out[i3] = a0, a1, a2, a3
         out[i4], out[i5], out[i6], out[i7] = a4, a5, a6, a7
+
+
+@numba.njit(inline="always")
+def steps(reach: float, quantum: float) -> np.uint8:
+    """Return an angle in whole steps of an expiry, rounded down."""
+    return np.uint8(min(255.0, max(0.0, math.floor(reach / quantum))))
 
 
 @compile_kernel(
@@ -124,10 +133,41 @@ def recompute(
                 after = before | one if margins[i] > 0 else before & ~one
                 words[entry, at] = after
                 flipped += before != after
-                sine = min(1.0, abs(np.float64(margins[i])) / lengths[cycle, bit])
-                reach = math.asin(sine) - slack + turned[cycle, bit]
-                expiries[entry, bit] = np.uint8(min(255.0, max(0.0, math.floor(reach / quantum))))
+                sine = abs(np.float64(margins[i])) / lengths[cycle, bit]
+                expiries[entry, bit] = steps(sine - slack + turned[cycle, bit], quantum)
     return computed, flipped
+
+
+@compile_kernel("void(f4[:, ::1], i8[::1], f8[::1], f8[::1], f8, f8, u8[:, ::1], u1[:, ::1])")
+def settle(
+    margins: Floats,
+    entries: Counts,
+    lengths: NDArray[np.float64],
+    turned: NDArray[np.float64],
+    slack: float,
+    quantum: float,
+    words: Words,
+    expiries: Bytes,
+) -> None:
+    """Write bits and expiries of entries at home in one cycle, given all their margins there.
+
+    Args:
+        margins: (m, k) of the new entries.
+        entries: (m,) which rows of `words` and `expiries` are theirs.
+        lengths: (k,) of the cycle's functions.
+        turned: (k,) their odometers.
+        slack: as in `recompute`.
+        quantum: as in `recompute`.
+        words: (n, w), zero at these rows.
+        expiries: (n, k) bytes.
+    """
+    for i in range(entries.size):
+        mine, bits, kept = margins[i], words[entries[i]], expiries[entries[i]]
+        for bit in range(mine.size):
+            sine = abs(np.float64(mine[bit])) / lengths[bit]
+            kept[bit] = steps(sine - slack + turned[bit], quantum)
+        for bit in range(mine.size):
+            bits[bit >> 6] |= np.uint64(mine[bit] > 0) << np.uint64(bit & 63)
 
 
 @compile_kernel("void(i8[::1], u1[:, ::1], i8[:, ::1])")
@@ -140,7 +180,8 @@ def rebase(homes: Counts, expiries: Bytes, shifts: Limits) -> None:
 
 
 KERNELS: dict[str, Any] = {
-    kernel.__name__: kernel for kernel in (find_stale, function_margins, recompute, rebase)
+    kernel.__name__: kernel
+    for kernel in (find_stale, function_margins, recompute, settle, rebase, halve, unhalve)
 }
 SECONDS = compiled.SECONDS
 READY = True

@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash import kernels
+
 Floats = NDArray[np.float32]
 
 WARMUP = 1000
@@ -46,17 +48,16 @@ class Center:
         return points
 
 
-def unit_rows(X: Floats, centers: Floats) -> Floats:
-    """Return rows of X measured from their centres and scaled to unit length.
+def unit_rows(X: Floats, centers: Floats, which: NDArray[np.int64] | None = None) -> Floats:
+    """Return rows of X measured from a centre and scaled to unit length.
 
-    A row that lies on its centre stays zero.
+    With several centres `which` says for each row which of them is its own. A row that lies on its
+    centre stays zero.
 
     >>> unit_rows(np.array([[4, 4], [1, 0]], np.float32), np.array([1, 0], np.float32)).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
-    Z = X - centers
-    largest = np.abs(Z).max(axis=1, keepdims=True)  # divided out first, so that squares stay finite
-    Z /= np.where(largest > 0, largest, 1)
-    lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))[:, None]
-    Z /= np.where(lengths > 0, lengths, 1)
+    Z = np.empty_like(X)
+    which = np.zeros(len(X), np.int64) if which is None else which
+    kernels.load().unit_rows(X, np.atleast_2d(centers), which, Z)
     return Z

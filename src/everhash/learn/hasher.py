@@ -232,7 +232,7 @@ class OnlineHasher(Estimator):
         lessons = self._memory.weave(X[step_rows], step_labels, rho, known)
         moment = np.minimum(step_rows[lessons.times], len(centers) - 1)
         self._mapping.learn(
-            unit_rows(lessons.rows, centers[moment]),
+            unit_rows(lessons.rows, centers, moment),
             lessons.labels,
             lessons.joins,
             self._words.rows,

@@ -13,6 +13,11 @@ from everhash.errors import CollectionFileError
 
 Arrays = dict[str, NDArray[Any]]
 DAMAGED = "restore it from a snapshot; `everhash verify` names what is damaged"
+TYPES = {
+    "|i1": "I8", "|u1": "U8", "<u2": "U16", "<i4": "I32", "<u4": "U32", "<i8": "I64",
+    "<u8": "U64", "<f2": "F16", "<f4": "F32",
+}  # fmt: skip
+"""safetensors' names of NumPy's types."""
 ABOUT = "about"
 """Name of the array that holds JSON, for what is no array."""
 
@@ -43,13 +48,25 @@ def checksum(key: Key, rows: int, written: int, data: bytes | memoryview) -> int
 
 
 def pack(arrays: Arrays, about: Any = None) -> bytes:
-    """Return arrays, and JSON beside them, as bytes."""
-    from safetensors.numpy import save
+    """Return arrays, and JSON beside them, as a safetensors buffer.
 
+    Laid out here, because the library copies everything three times: with features that took as
+    long as writing them. It reads them back, and a test holds that it reads what was packed.
+    """
     if about is not None:
         text = json.dumps(about, separators=(",", ":")).encode()
         arrays = {**arrays, ABOUT: np.frombuffer(text, np.uint8)}
-    return bytes(save({name: np.ascontiguousarray(array) for name, array in arrays.items()}))
+    # widest first, so that every array begins at a multiple of its own width
+    ordered = sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0]))
+    header, end = {}, 0
+    for name, array in ordered:
+        start, end = end, end + array.nbytes
+        kind, shape = TYPES[array.dtype.str], list(array.shape)
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [start, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    views = [np.ascontiguousarray(array).reshape(-1).view(np.uint8) for _, array in ordered]
+    return b"".join([len(text).to_bytes(8, "little"), text, *(view.data for view in views)])
 
 
 def unpack(data: bytes, key: Key) -> Arrays:

@@ -228,7 +228,8 @@ class Store:
         """Return free pages to the file system once they are a quarter of the file."""
         free = int(self.run("PRAGMA freelist_count").fetchone()[0])
         if free > 64 and 4 * free > int(self.run("PRAGMA page_count").fetchone()[0]):
-            self.run(f"PRAGMA incremental_vacuum({free})").fetchall()
+            for _ in range(free):  # Python takes a single step of this statement, which is a page
+                self.run("PRAGMA incremental_vacuum(1)")
 
     def copy_to(self, path: Path) -> None:
         """Write the present state to another file, compactly. It appears whole or not at all."""

@@ -3,6 +3,7 @@
     topk.py       intrinsics, the layout of a candidate, the k smallest by counting
     scan.py       words of a contiguous range, for one query
     planes.py     all words, for a batch of queries, as tiles of bit planes
+    grouping.py   building a segment: words in order of their shells, equal ones together
     shells.py     words grouped by nearest codeword; a query looks at few shells (Hamming)
     scores.py     asymmetric distance: byte tables, exact bounds for the shells
     margins.py    the searches by asymmetric distance, pruned or not

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from everhash.kernels.search.grouping import lay_out, shell_keys, sort_columns
 from everhash.kernels.search.labels import copy_postings, find_posting, insert_postings
 from everhash.kernels.search.lists import search_codewords, search_lists
 from everhash.kernels.search.margins import scores_at, search_scores, within_scores
 from everhash.kernels.search.planes import QUERIES, TILE, search_planes
-from everhash.kernels.search.shells import (
-    hamming_at,
-    nearest_codeword,
-    search_shells,
-    within_shells,
-)
+from everhash.kernels.search.shells import hamming_at, search_shells, within_shells
 from everhash.kernels.search.topk import KERNELS, NOBODY, SECONDS
 
 __all__ = [
@@ -24,13 +20,15 @@ __all__ = [
     "find_posting",
     "hamming_at",
     "insert_postings",
-    "nearest_codeword",
+    "lay_out",
     "scores_at",
     "search_codewords",
     "search_lists",
     "search_planes",
     "search_scores",
     "search_shells",
+    "shell_keys",
+    "sort_columns",
     "within_scores",
     "within_shells",
 ]

@@ -97,3 +97,39 @@ def nearest_label(
         np.array([found[1] for found in best], np.int64),
         np.array([found[2] for found in best], np.int64),
     )
+
+
+def shell_keys(
+    words: Words, cycles: Counts, codewords: Words, codeword_cycles: Counts, bits: int
+) -> Counts:
+    """(n,) for words (n, W): number of the first nearest codeword, x (bits + 1), + the distance.
+
+    Only the codewords (L, W) of a word's own cycle are near it; each cycle has one.
+    """
+    far = np.bitwise_count(words[:, None] ^ codewords).sum(axis=2, dtype=np.int64)
+    far[cycles[:, None] != codeword_cycles] = bits + 1
+    keys: Counts = far.argmin(axis=1) * (bits + 1) + far.min(axis=1)
+    return keys
+
+
+def sort_columns(table: Words) -> tuple[Counts, NDArray[np.bool_]]:
+    """Order of the columns (rows, n), by the last row first, and which differ from the one before.
+
+    >>> order, new = sort_columns(np.array([[3, 1, 3, 2], [0, 0, 0, 0]], dtype=np.uint64))
+    >>> order.tolist(), new.tolist()
+    ([1, 3, 0, 2], [True, True, True, False])
+    """
+    order = np.lexsort(table)
+    new = np.ones(len(order), np.bool_)
+    new[1:] = (table[:, order[1:]] != table[:, order[:-1]]).any(axis=0)
+    return order, new
+
+
+def lay_out(order: Counts, new: NDArray[np.bool_]) -> tuple[Counts, Counts, Counts]:
+    """Lead, starts and word_of of a `Segment` whose places, in order of the words, are `order`."""
+    starts = np.append(np.flatnonzero(new), len(new))
+    length = np.diff(starts)
+    lead = (order[starts[:-1]] << 1) | (length > 1) | (length << 32)
+    word_of = np.empty(len(new), np.int64)
+    word_of[order] = np.cumsum(new) - 1
+    return lead, starts, word_of

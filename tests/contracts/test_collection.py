@@ -1,0 +1,188 @@
+"""A collection reopened at any moment equals one that was never closed."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from sklearn.datasets import load_digits
+
+import everhash
+from everhash import Collection, OnlineHasher
+from everhash.collection import recorder
+
+ALL, TRUTH = load_digits(return_X_y=True)
+ALL = ALL.astype(np.float32)
+PROBES = ALL[:12]
+UNSEEN = ("path", "bytes", "commit", "last_refresh")
+"""Of `stats`: what a file has and memory has not."""
+
+
+def assert_same(one: Collection, other: Collection) -> None:
+    """Everything that can be seen of one collection can be seen of the other."""
+    mine, theirs = one.stats(), other.stats()
+    for name in UNSEEN:
+        mine.pop(name), theirs.pop(name)
+    assert mine == theirs
+    assert one.hasher.labels_ == other.hasher.labels_
+    np.testing.assert_array_equal(one.hasher.codewords_, other.hasher.codewords_)
+    np.testing.assert_array_equal(one.hasher.versions_, other.hasher.versions_)
+    np.testing.assert_array_equal(one.hasher.margins(PROBES), other.hasher.margins(PROBES))
+    for a, b in zip(one.entries(), other.entries(), strict=True):
+        assert (a.id, a.labels, a.home) == (b.id, b.labels, b.home)
+        np.testing.assert_array_equal(a.code, b.code)
+    for distance in ("hamming", "asymmetric"):
+        a, b = (col.search(PROBES, 7, distance) for col in (one, other))
+        np.testing.assert_array_equal(a.ids, b.ids)
+        np.testing.assert_array_equal(a.distances, b.distances)
+        np.testing.assert_array_equal(a.labels, b.labels)
+        np.testing.assert_array_equal(a.novelty, b.novelty)
+
+
+class CollectionMachine(RuleBasedStateMachine):
+    """Any history of calls on two collections: one in memory, one in a file that is reopened."""
+
+    @initialize(
+        seed=st.integers(0, 1000),
+        coding=st.sampled_from(["home", "full"]),
+        keep=st.sampled_from([True, True, False]),
+        rho=st.sampled_from([2, 5]),
+        still=st.booleans(),
+    )
+    def start(self, seed: int, coding: str, keep: bool, rho: int, still: bool) -> None:
+        self.folder = Path(tempfile.mkdtemp())
+        self.path = self.folder / "c.ever"
+        self.rng = np.random.default_rng(seed)
+        self.names: list[Any] = []
+        self.count = 0
+        center: Any = ALL.mean(axis=0) if still else "warmup"
+        # small parts, so that short histories merge, fold and compact them
+        self.sizes = {"SMALL": 6, "ENTRIES": 128, "BLOCK_BYTES": 20_000, "PIECE": 5000}
+        self.before = {name: getattr(recorder, name) for name in self.sizes}
+        vars(recorder).update(self.sizes)
+
+        def make(path: Path | None) -> Collection:
+            hasher = OnlineHasher(12, rho, random_state=seed, center=center, step=0.3)
+            return everhash.create(path, 64, hasher=hasher, coding=coding, keep_features=keep)
+
+        self.kept, self.filed = make(None), make(self.path)
+        self.reader = everhash.open(self.path, readonly=True)
+
+    def teardown(self) -> None:
+        if hasattr(self, "folder"):
+            vars(recorder).update(self.before)
+            for col in (self.kept, self.filed, self.reader):
+                col.close()
+            shutil.rmtree(self.folder)
+
+    def both(self, name: str, *arguments: Any) -> tuple[Any, Any]:
+        return getattr(self.kept, name)(*arguments), getattr(self.filed, name)(*arguments)
+
+    def some(self, n: int) -> list[Any]:
+        return [self.names[i] for i in self.rng.permutation(len(self.names))[:n]]
+
+    @rule(n=st.integers(1, 30), labels=st.integers(1, 10))
+    def learn(self, n: int, labels: int) -> None:
+        rows = self.rng.integers(0, len(ALL), n)
+        self.both("learn", ALL[rows], TRUTH[rows] % labels)
+
+    @rule(n=st.integers(1, 1200))
+    def learn_without_labels(self, n: int) -> None:
+        self.both("learn", ALL[self.rng.integers(0, len(ALL), n)])
+
+    @rule(
+        n=st.integers(1, 40),
+        named=st.sampled_from([None, "text", "number"]),
+        unlabelled=st.sampled_from([0.0, 0.5, 1.0]),
+        learn=st.booleans(),
+    )
+    def add(self, n: int, named: str | None, unlabelled: float, learn: bool) -> None:
+        rows = self.rng.integers(0, len(ALL), n)
+        labels: list[Any] = []
+        for truth in TRUTH[rows].tolist():
+            several = {truth, ("odd", truth % 2)} if self.rng.random() < 0.2 else truth
+            labels.append(None if self.rng.random() < unlabelled else several)
+        self.count += n
+        numbers = range(10_000 + self.count - n, 10_000 + self.count)
+        ids = None if named is None else [f"é{i}" if named == "text" else -i for i in numbers]
+        if learn:
+            mine, theirs = self.both("ingest", ALL[rows], labels, ids)
+        else:
+            mine, theirs = self.both("add", ALL[rows], ids, labels)
+        assert mine == theirs
+        self.names += mine
+
+    @rule(n=st.integers(1, 6), label=st.sampled_from(["new", b"raw", 3, {8, "two"}]))
+    def label(self, n: int, label: Any) -> None:
+        if names := self.some(n):
+            self.both("label", names, [label] * len(names))
+
+    @rule(n=st.integers(1, 30))
+    def remove(self, n: int) -> None:
+        names = self.some(n)
+        assert self.both("remove", names) == (len(names), len(names))
+        self.names = [name for name in self.names if name not in names]
+
+    @rule()
+    def refresh(self) -> None:
+        mine, theirs = self.both("refresh")
+        # certificates are not kept in the file, so a reopened collection may compute more
+        assert mine.bits_flipped == theirs.bits_flipped
+        assert mine.homes_moved == theirs.homes_moved
+        mine, theirs = self.both("stats")
+        assert mine["stale_bits"] == theirs["stale_bits"]
+        assert mine["stale_bits"] == 0 or mine["read_only"]
+
+    @rule()
+    def teach_the_hasher_directly(self) -> None:
+        for col in (self.kept, self.filed):
+            col.hasher.partial_fit(ALL[:3], TRUTH[:3])
+            col.hasher.step = 0.2
+        self.both("learn", ALL[3:5], TRUTH[3:5])
+
+    @rule()
+    def reopen(self) -> None:
+        self.filed.close()
+        self.filed = everhash.open(self.path)
+        assert_same(self.kept, self.filed)
+
+    @rule()
+    def verify(self) -> None:
+        found = everhash.verify(self.path)
+        assert found.problems == ()
+        assert found.entries == len(self.names)
+
+    @rule()
+    def a_reader_catches_up(self) -> None:
+        self.reader.catch_up()
+        assert_same(self.kept, self.reader)
+
+    @rule()
+    def snapshot(self) -> None:
+        copy = self.folder / "copy.ever"
+        self.filed.snapshot(copy)
+        with everhash.open(copy, readonly=True) as other:
+            assert_same(self.kept, other)
+        copy.unlink()
+
+
+TestCollection = CollectionMachine.TestCase
+TestCollection.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+
+
+@pytest.mark.parametrize("coding", ["home", "full"])
+def test_the_file_holds_few_parts_however_small_the_calls(tmp_path: Path, coding: str) -> None:
+    with everhash.create(tmp_path / "c.ever", 64, 8, coding=coding) as col:
+        for i in range(300):
+            col.ingest(ALL[i : i + 1], TRUTH[i : i + 1])
+            col.add(ALL[i : i + 1])
+        parts = [key.kind for key in col._store.parts]
+        for kind in ("entries", "codes", "features"):
+            assert parts.count(kind) < 30

@@ -1,0 +1,158 @@
+"""The store: parts come back as they were put, and nothing else does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from safetensors.numpy import load
+
+from everhash.errors import (
+    CollectionFileError,
+    LockedError,
+    OptionError,
+    ReadOnlyError,
+    StoreError,
+)
+from everhash.store.durability import read_durability
+from everhash.store.parts import TYPES, Key, about_of, pack, unpack
+from everhash.store.store import Store
+
+ARRAYS = st.sampled_from(sorted(TYPES)).flatmap(
+    lambda kind: hnp.arrays(np.dtype(kind), hnp.array_shapes(min_dims=1, max_dims=3, min_side=0))
+)
+
+
+@given(arrays=st.dictionaries(st.text(min_size=1, max_size=8), ARRAYS, max_size=5))
+def test_safetensors_reads_what_was_packed(arrays: dict[str, Any]) -> None:
+    arrays.pop("__metadata__", None)
+    packed = pack(arrays)
+    found = load(packed)
+    assert set(found) == set(arrays)
+    for name, array in arrays.items():
+        assert found[name].dtype == array.dtype
+        np.testing.assert_array_equal(found[name], array)
+    again = unpack(pack({**arrays, "x": np.arange(3)}, {"a": [1]}), Key("k", 0))
+    assert about_of(again, Key("k", 0)) == {"a": [1]}
+
+
+def make(path: Path | None, **options: Any) -> Store:
+    return Store.create(path, {"n": 0}, {Key("first", 0): b"one"}, **options)
+
+
+@pytest.mark.parametrize("filed", [True, False])
+def test_a_transaction_is_there_after_it_and_not_if_it_fails(tmp_path: Path, filed: bool) -> None:
+    store = make(tmp_path / "s" if filed else None)
+    with store.transaction() as change:
+        change.put(Key("x", 1), 2, b"two")
+        change.about["n"] = 1
+    before = dict(store.parts)
+    with pytest.raises(ZeroDivisionError):
+        _change_and_fail(store)
+    assert store.parts == before
+    assert (store.read_bytes(Key("x", 1)), store.read_bytes(Key("first", 0))) == (b"two", b"one")
+    store.close()
+    if filed:
+        again = Store.open(tmp_path / "s")
+        assert (again.parts, again.about, again.commit) == (before, {"n": 1}, 1)
+        again.close()
+        assert [path.name for path in tmp_path.iterdir()] == ["s"], "nothing is left beside it"
+
+
+def _change_and_fail(store: Store) -> None:
+    with store.transaction() as change:
+        change.put(Key("x", 1), 9, b"nine")
+        change.delete(Key("first", 0))
+        raise ZeroDivisionError
+
+
+def test_a_reader_keeps_its_state_while_the_writer_goes_on(tmp_path: Path) -> None:
+    store = make(tmp_path / "s")
+    reader = Store.open(tmp_path / "s", readonly=True)
+    with reader.reading():
+        reader.load_listing()
+        with store.transaction() as change:
+            change.put(Key("first", 0), 0, b"newer")
+        assert reader.read_bytes(Key("first", 0)) == b"one"
+    with reader.reading():
+        reader.load_listing()
+        assert reader.read_bytes(Key("first", 0)) == b"newer"
+    with pytest.raises(ReadOnlyError), reader.transaction():
+        pass
+    reader.close()
+    store.close()
+    with pytest.raises(ReadOnlyError, match="closed"):
+        store.read_bytes(Key("first", 0))
+
+
+def test_one_writer_at_a_time(tmp_path: Path) -> None:
+    store = make(tmp_path / "s")
+    with pytest.raises(LockedError, match="is being written by process"):
+        Store.open(tmp_path / "s")
+    with pytest.raises(StoreError, match="is there already"):
+        make(tmp_path / "s")
+    store.close()
+    Store.open(tmp_path / "s").close()
+
+
+def test_space_is_given_back(tmp_path: Path) -> None:
+    store = make(tmp_path / "s")
+    with store.transaction() as change:
+        for i in range(40):
+            change.put(Key("x", i), 0, bytes(1_000_000))
+    with store.transaction() as change:
+        for i in range(40):
+            change.delete(Key("x", i))
+    store.close()
+    assert (tmp_path / "s").stat().st_size < 1_000_000
+
+
+def test_a_copy_holds_the_same(tmp_path: Path) -> None:
+    store = make(tmp_path / "s")
+    store.copy_to(tmp_path / "copy")
+    with pytest.raises(StoreError, match="is there already"):
+        store.copy_to(tmp_path / "copy")
+    with pytest.raises(StoreError):
+        store.copy_to(tmp_path / "nowhere" / "copy")
+    copy = Store.open(tmp_path / "copy")
+    assert copy.parts == store.parts
+    copy.close()
+    store.close()
+
+
+@pytest.mark.parametrize("durability", ["commit", "interval:20ms", "interval:1s", "none"])
+def test_every_durability_keeps_what_was_committed(tmp_path: Path, durability: str) -> None:
+    store = make(tmp_path / "s", durability=durability)
+    for i in range(5):
+        with store.transaction() as change:
+            change.put(Key("x", i), 0, b"data")
+    store.close()
+    again = Store.open(tmp_path / "s", readonly=True)
+    assert len(again.parts) == 6
+    again.close()
+
+
+@pytest.mark.parametrize("text", ["", "fsync", "interval", "interval:0ms", "interval:1h", 7, None])
+def test_unknown_durability_is_refused(tmp_path: Path, text: Any) -> None:
+    with pytest.raises(OptionError, match="interval:100ms"):
+        read_durability(text)
+    with pytest.raises(OptionError):
+        make(tmp_path / "s", durability=text)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_collection_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("hello" * 1000)
+    with pytest.raises(CollectionFileError, match="is no everhash collection"):
+        Store.open(tmp_path / "text")
+    with pytest.raises(StoreError, match="is a folder"):
+        Store.open(tmp_path)
+    with pytest.raises(FileNotFoundError, match="everhash create"):
+        Store.open(tmp_path / "missing")
+    with pytest.raises(StoreError, match="cannot be written"):
+        make(tmp_path / "no" / "folder")
