@@ -35,9 +35,9 @@ def assert_same(one: Collection, other: Collection) -> None:
     np.testing.assert_array_equal(one.hasher.codewords_, other.hasher.codewords_)
     np.testing.assert_array_equal(one.hasher.versions_, other.hasher.versions_)
     np.testing.assert_array_equal(one.hasher.margins(PROBES), other.hasher.margins(PROBES))
-    for a, b in zip(one.entries(), other.entries(), strict=True):
-        assert (a.id, a.labels, a.home) == (b.id, b.labels, b.home)
-        np.testing.assert_array_equal(a.code, b.code)
+    for entry, same in zip(one.entries(), other.entries(), strict=True):
+        assert (entry.id, entry.labels, entry.home) == (same.id, same.labels, same.home)
+        np.testing.assert_array_equal(entry.code, same.code)
     for distance in ("hamming", "asymmetric"):
         a, b = (col.search(PROBES, 7, distance) for col in (one, other))
         np.testing.assert_array_equal(a.ids, b.ids)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from everhash.codes import Codes
+from everhash.collection.following import follow
 from everhash.collection.formats import Lesson
 from everhash.collection.loading import Loaded, fresh_about, load
 from everhash.collection.recorder import pieces_of
@@ -257,14 +258,15 @@ class Collection:
     def catch_up(self) -> bool:
         """Move a collection opened for reading to the newest state; return whether it is newer."""
         with self._turn:
-            before = self._store.commit
-            if self._store.readonly:
-                with self._store.reading():
-                    self._store.load_listing()
-                    if self._store.commit != before:
-                        self._loaded = None
-                        self._loaded = load(self._store)
-            return self._store.commit != before
+            store, state = self._store, self._state()
+            before, parts, about = store.commit, store.parts, store.about
+            if store.readonly:
+                with store.reading():
+                    store.load_listing()
+                    if store.commit != before:
+                        self._loaded = None  # stays so if anything fails from here on
+                        self._loaded = follow(store, parts, about, state)
+            return store.commit != before
 
     # The file
 

@@ -23,7 +23,7 @@ from everhash.collection.formats import (
 from everhash.collection.recorder import Recorder
 from everhash.errors import CodebookWarning, CollectionFileError, ModelFileError
 from everhash.index.index import CODINGS, UNLABELLED, Index
-from everhash.index.records import Change, Codes, Columns, restore
+from everhash.index.records import Change, Codes, Columns, join_codes, restore
 from everhash.learn.hasher import OnlineHasher
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.model_file import hasher_from_bytes
@@ -148,16 +148,12 @@ def load_codes(
     """Read the codes of all unlabelled entries."""
     cycles = len(mapping.functions) if mapping is not None else 0
     bits = hasher.bits if coding == "home" else max(1, hasher.bits * cycles)
-    parts = [
-        Codes(
-            np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, -(-bits // 64)), np.uint64)
-        )
-    ]
+    parts = []
     for start in store.starts("codes"):
         key = Key("codes", start)
         homes = cycles if coding == "home" else min(cycles, 1)
         parts.append(read_codes(store.read(key), key, store.parts[key].rows, bits, homes))
-    return Codes(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    return join_codes(parts)
 
 
 def _count_dead(store: Store, recorder: Recorder, codes: Codes, columns: Columns) -> None:

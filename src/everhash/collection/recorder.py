@@ -99,7 +99,7 @@ class Recorder:
             return
         write_pieces(change, "mapping", pack_mapping(mapping))
         change.about["epoch"] += 1
-        for start, stop in pairwise([*starts_of(change, "codes"), self._places]):
+        for start, stop in pairwise([*change.parts.starts("codes"), self._places]):
             self._write_codes(change, start, stop)
 
     # Entries
@@ -181,7 +181,7 @@ class Recorder:
         change.put(Key("change", about["changes"]), len(what.places), pack_change(what))
         about["changes"] += 1
         about["changed"] += len(what.places)
-        self.touch(starts_of(change, "entries"), what.places)
+        self.touch(change.parts.starts("entries"), what.places)
         if about["changed"] > max(SMALL, self._places // 8) or about["changes"] > SMALL:
             self._fold(change)
         self._bury(change, coded)
@@ -193,7 +193,7 @@ class Recorder:
 
     def _fold(self, change: Transaction) -> None:
         """Write the entries again that changes touched; the changes go."""
-        stops = dict(pairwise([*starts_of(change, "entries"), self._places]))
+        stops = dict(pairwise([*change.parts.starts("entries"), self._places]))
         for start in sorted(self._touched):
             self._write_range(change, start, stops[start])
         self._touched = set()
@@ -202,7 +202,7 @@ class Recorder:
 
     def _bury(self, change: Transaction, coded: Counts) -> None:
         """Count entries that left their block; a block that lost a quarter is written again."""
-        starts = starts_of(change, "codes")
+        starts = change.parts.starts("codes")
         at = np.searchsorted(starts, coded, side="right") - 1
         for i, lost in zip(*np.unique(at, return_counts=True), strict=True):
             self.lose(starts[i], int(lost))
@@ -224,18 +224,13 @@ def stamp_of(hasher: OnlineHasher) -> tuple[Any, ...]:
     return hasher.version_, len(hasher.words_), hasher._memory.draws, params
 
 
-def starts_of(change: Transaction, kind: str) -> list[int]:
-    """Return where the parts of a kind start, ascending."""
-    return sorted(key.start for key in change.parts if key.kind == kind)
-
-
 def many_small(change: Transaction, kind: str, most: int) -> list[int]:
     """Return the starts of the last parts, if there are many none of which is large.
 
     Parts are sorted into sizes that differ eightfold; those of an eighth of `most` stay as they
     are. So a row is written again at most once a size.
     """
-    starts = starts_of(change, kind)
+    starts = change.parts.starts(kind)
     sizes = [_size(change.parts[Key(kind, start)].rows, most) for start in starts]
     for size in range(1, max(sizes, default=0) + 1):
         last = next((i for i in range(len(sizes), 0, -1) if sizes[i - 1] > size), 0)
@@ -266,7 +261,7 @@ def pieces_of(kind: str, data: bytes) -> dict[Key, bytes]:
 
 def delete_all(change: Transaction, kind: str) -> None:
     """Delete all parts of a kind."""
-    for start in starts_of(change, kind):
+    for start in change.parts.starts(kind):
         change.delete(Key(kind, start))
 
 

@@ -79,6 +79,8 @@ class CodedEntries:
 
     def append(self, places: Counts, columns: Columns) -> None:
         """Add entries; their features are kept apart."""
+        if len(places) == 0:
+            return
         start, end = len(self), len(self) + len(places)
         self.places.grow_to(end)
         self.alive.grow_to(end)

@@ -125,7 +125,8 @@ class Index:
         unlabelled[labels.rows] = False
         first = len(self._ids)
         if unlabelled.any():
-            self._coding_now().add(rows[unlabelled], first + np.flatnonzero(unlabelled))
+            bare = rows if unlabelled.all() else rows[unlabelled]
+            self._coding_now().add(bare, first + np.flatnonzero(unlabelled))
         self._ids.extend(ids)
         self._labels.grow_to(len(self._ids))
         self._labels.rows[first:] = UNLABELLED

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from everhash.index.ids import Some
 from everhash.index.index import REMOVED, SEVERAL, UNLABELLED, Index
 from everhash.learn.mapping import FrozenMapping
+from everhash.stream import Labels
 
 Counts = NDArray[np.int64]
 
@@ -33,6 +34,11 @@ class Codes(NamedTuple):
     homes: Counts
     words: NDArray[np.uint64]
     """(n, w) packed bits."""
+
+    @classmethod
+    def none(cls) -> Codes:
+        """Return no codes."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 1), np.uint64))
 
 
 class Change(NamedTuple):
@@ -59,9 +65,19 @@ def records_of(index: Index, start: int, stop: int) -> Records:
 def codes_of(index: Index, start: int, stop: int) -> Codes:
     """Return the codes of the unlabelled entries at places from start to stop."""
     if index._coded is None:
-        nothing = np.empty(0, np.int64)
-        return Codes(nothing, nothing, np.empty((0, 1), np.uint64))
+        return Codes.none()
     return Codes(*index._coded.codes(start, stop))
+
+
+def join_codes(parts: list[Codes]) -> Codes:
+    """Return the codes of several ranges as one."""
+    if not parts:
+        return Codes.none()
+    return Codes(
+        np.concatenate([part.places for part in parts]),
+        np.concatenate([part.homes for part in parts]),
+        np.concatenate([part.words for part in parts]),
+    )
 
 
 def unlabelled_among(index: Index, places: Counts) -> Counts:
@@ -91,45 +107,52 @@ class Columns:
         self.labels = np.concatenate([np.empty(0, np.int32), *self._labels])
         self._labels = []
 
-    def change(self, change: Change) -> None:
-        """Give entries other labels, or mark them as removed."""
-        for place in change.places[self.labels[change.places] == SEVERAL].tolist():
+    def change(self, change: Change, first: int = 0) -> None:
+        """Give entries other labels, or mark them as removed; the first of them has this place."""
+        slots = change.places - first
+        for place in change.places[self.labels[slots] == SEVERAL].tolist():
             del self.several[place]
         if len(change.numbers) == 0:
-            self.labels[change.places] = REMOVED
+            self.labels[slots] = REMOVED
             return
-        where = change.places[change.rows]
-        self.labels[where] = change.numbers
+        self.labels[slots[change.rows]] = change.numbers
         counts = np.bincount(change.rows, minlength=len(change.places))
         for row in np.flatnonzero(counts > 1).tolist():
             place = int(change.places[row])
-            self.labels[place] = SEVERAL
+            self.labels[place - first] = SEVERAL
             self.several[place] = tuple(change.numbers[change.rows == row].tolist())
 
 
 def restore(index: Index, columns: Columns, mapping: FrozenMapping | None, codes: Codes) -> None:
     """Fill an empty index whose ids are known already."""
+    if mapping is not None:
+        index._coded = index._unlabelled_by(mapping)
+    append(index, columns, 0, codes)
+
+
+def append(index: Index, columns: Columns, first: int, codes: Codes) -> None:
+    """Add entries, from place `first` on, to an index that knows their ids already."""
     labels = columns.labels
-    index._labels.replace(labels)
-    index._several = columns.several
-    index._removed = int((labels == REMOVED).sum())
+    index._labels.grow_to(first + len(labels))
+    index._labels.rows[first:] = labels
+    index._several |= columns.several
+    index._removed += int((labels == REMOVED).sum())
     pairs = [(place, number) for place, of in columns.several.items() for number in of]
     extra = np.array(pairs, np.int64).reshape(-1, 2)
     single = np.flatnonzero(labels >= 0)
-    places = np.concatenate([single, extra[:, 0]])
+    places = np.concatenate([first + single, extra[:, 0]])
     numbers = np.concatenate([labels[single].astype(np.int64), extra[:, 1]])
     order = np.argsort(places, kind="stable") if len(extra) else slice(None)
     index._postings.append(numbers[order], places[order])
-    if mapping is not None:
-        living = labels[codes.places] == UNLABELLED
-        index._coded = index._unlabelled_by(mapping)
+    if index._coded is not None:
+        living = labels[codes.places - first] == UNLABELLED
         index._coded.restore(codes.places[living], codes.homes[living], codes.words[living])
 
 
 def replay(index: Index, change: Change, names: list[Hashable]) -> None:
     """Do to an index what a change says."""
-    from everhash.stream import Labels
-
+    if len(change.places) == 0:
+        return
     if len(change.numbers) == 0:
         index.forget(change.places)
     else:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import zlib
+from bisect import bisect_left, insort
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +42,43 @@ class Part(NamedTuple):
     written: int
     """The commit that wrote it."""
     checksum: int
+
+
+class Listing(dict[Key, Part]):
+    """All parts of a file by name, with where those of a kind start, and a sum over them."""
+
+    tally: int
+    """Sum of all checksums: tells when a part is missing, or one has come back."""
+    _starts: dict[str, list[int]]
+
+    def __init__(self, parts: Mapping[Key, Part] | None = None) -> None:
+        super().__init__(parts or {})
+        if isinstance(parts, Listing):
+            self.tally = parts.tally
+            self._starts = {kind: list(starts) for kind, starts in parts._starts.items()}
+            return
+        self.tally = sum(part.checksum for part in self.values())
+        self._starts = {}
+        for key in sorted(self):
+            self._starts.setdefault(key.kind, []).append(key.start)
+
+    def __setitem__(self, key: Key, part: Part) -> None:
+        if key in self:
+            self.tally -= self[key].checksum
+        else:
+            insort(self._starts.setdefault(key.kind, []), key.start)
+        self.tally += part.checksum
+        super().__setitem__(key, part)
+
+    def __delitem__(self, key: Key) -> None:
+        self.tally -= self[key].checksum
+        starts = self._starts[key.kind]
+        del starts[bisect_left(starts, key.start)]
+        super().__delitem__(key)
+
+    def starts(self, kind: str) -> list[int]:
+        """Return where the parts of a kind start, ascending."""
+        return self._starts.get(kind, [])[:]
 
 
 def checksum(key: Key, rows: int, written: int, data: bytes | memoryview) -> int:

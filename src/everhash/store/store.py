@@ -26,7 +26,7 @@ from everhash.store.connection import (
 )
 from everhash.store.durability import SYNCHRONOUS, Syncer, read_durability
 from everhash.store.lock import WriterLock
-from everhash.store.parts import DAMAGED, Arrays, Key, Part, checksum, unpack
+from everhash.store.parts import DAMAGED, Arrays, Key, Listing, Part, checksum, unpack
 
 FORMAT = "everhash-collection"
 PUT = "INSERT OR REPLACE INTO part VALUES (?, ?, ?, ?, ?, ?)"
@@ -40,7 +40,7 @@ class Transaction:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.commit = store.commit + 1
-        self.parts = dict(store.parts)
+        self.parts = Listing(store.parts)
         self.about = dict(store.about)
 
     def put(self, key: Key, rows: int, data: bytes) -> None:
@@ -65,7 +65,7 @@ class Store:
     def __init__(self, path: Path | None, *, readonly: bool, durability: str) -> None:
         self.path, self.readonly = path, readonly
         self.name: Path | str = path or "this collection"
-        self.parts: dict[Key, Part] = {}
+        self.parts = Listing()
         self.about: dict[str, Any] = {}
         self.commit = 0
         self._kind, seconds = read_durability(durability)
@@ -167,15 +167,15 @@ class Store:
         """Read what the file says it holds, and hold the list of parts against its head."""
         about = _head(self.run("SELECT about, checksum FROM head").fetchall(), self.name)
         rows = self.run("SELECT kind, start, rows, written, checksum FROM part").fetchall()
-        parts = {Key(*row[:2]): Part(*row[2:]) for row in rows}
         whole = all(type(a) is type(b) for row in rows for a, b in zip(row, _TYPES, strict=True))
-        if not whole or (len(rows), tally(parts)) != (about.pop("parts"), about.pop("tally")):
+        parts = Listing({Key(*row[:2]): Part(*row[2:]) for row in rows if whole})
+        if not whole or (len(rows), parts.tally) != (about.pop("parts"), about.pop("tally")):
             raise CollectionFileError(f"{self.name}: parts are missing", hint=DAMAGED)
         self.parts, self.about, self.commit = parts, about, about.pop("commit")
 
     def starts(self, kind: str) -> list[int]:
         """Return where the parts of a kind start, ascending."""
-        return sorted(key.start for key in self.parts if key.kind == kind)
+        return self.parts.starts(kind)
 
     def read_bytes(self, key: Key, part: Part | None = None) -> bytes:
         """Return a part's bytes, after their checksum was found right.
@@ -271,13 +271,8 @@ class Store:
 _TYPES = ("", 0, 0, 0, 0)
 
 
-def tally(parts: dict[Key, Part]) -> int:
-    """Return a sum over all parts: it tells when one is missing or has come back."""
-    return sum(part.checksum for part in parts.values())
-
-
-def _head_text(about: dict[str, Any], commit: int, parts: dict[Key, Part]) -> str:
-    counts = {"commit": commit, "parts": len(parts), "tally": tally(parts)}
+def _head_text(about: dict[str, Any], commit: int, parts: Listing) -> str:
+    counts = {"commit": commit, "parts": len(parts), "tally": parts.tally}
     return json.dumps({"format": FORMAT, "version": VERSION, **counts, **about})
 
 
@@ -307,7 +302,7 @@ def _lay_out(partial: Path, about: dict[str, Any], parts: dict[Key, bytes], page
 
 def _fill(connection: sqlite3.Connection, about: dict[str, Any], parts: dict[Key, bytes]) -> None:
     """Write the first parts and the head."""
-    listing = {}
+    listing = Listing()
     for key, data in parts.items():
         listing[key] = Part(0, 0, checksum(key, 0, 0, data))
         connection.execute(PUT, (*key, *listing[key], data))

@@ -1,0 +1,99 @@
+"""Bringing a reader from one state of the file to a newer one, reading only what is new."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from everhash.collection.formats import read_codes, read_entries, read_lesson, require
+from everhash.collection.loading import Loaded, learn_again, load, load_change, load_hasher
+from everhash.errors import CodebookWarning
+from everhash.index.index import Index
+from everhash.index.records import Change, Codes, Columns, Records, append, join_codes, replay
+from everhash.learn.hasher import OnlineHasher
+from everhash.store.parts import Key, Listing
+from everhash.store.store import Store
+
+
+def follow(store: Store, parts: Listing, about: dict[str, Any], state: Loaded) -> Loaded:
+    """Return the newest state, given the one before: its parts, its head, what was made of them."""
+    now = store.about
+    if (now["epoch"], now["folds"]) != (about["epoch"], about["folds"]):
+        return load(store)
+    model = Key("model", 0)
+    if parts[model] == store.parts.get(model):
+        state.hasher = _learn_on(store, state.hasher, about["lessons"])
+    else:
+        state.hasher = load_hasher(store)
+    state.index.hasher = state.hasher  # numbers and words of labels never change
+    _follow_entries(store, state.index, about["changes"])
+    return state
+
+
+def _learn_on(store: Store, hasher: OnlineHasher, known: int) -> OnlineHasher:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CodebookWarning)
+        for start in store.starts("lesson"):
+            if start >= known:
+                key = Key("lesson", start)
+                learn_again(hasher, read_lesson(store.read(key), key, hasher.n_features_in_))
+    return hasher
+
+
+def _follow_entries(store: Store, index: Index, known_changes: int) -> None:
+    """Append new entries, and change old ones as the writer did."""
+    known, n_labels = index.arrived, len(index.hasher.words_)
+    new = Columns()
+    for start in _covering(store, "entries", known):
+        key = Key("entries", start)
+        records = read_entries(store.read(key), key, store.parts[key].rows, n_labels)
+        new.extend(_from(records, start, known), index)
+    new.join()
+    total = known + len(new.labels)
+    require(total == store.about["places"], "entries", "some are missing")
+    names = index.hasher.labels_
+    for start in store.starts("change"):
+        if start >= known_changes:
+            change = load_change(store, start, total, n_labels)
+            replay(index, _part(change, change.places < known), names)
+            new.change(_part(change, change.places >= known), known)
+    append(index, new, known, _new_codes(store, index, known))
+
+
+def _covering(store: Store, kind: str, place: int) -> list[int]:
+    """Return the starts of the parts that hold entries from a place on."""
+    starts = store.starts(kind)
+    at = max(0, int(np.searchsorted(starts, place, side="right")) - 1)
+    return starts[at:]
+
+
+def _from(records: Records, start: int, known: int) -> Records:
+    """Leave out the entries before place `known`."""
+    skip = max(0, known - start)
+    several = records.several[records.several[:, 0] >= known]
+    ids = None if records.ids is None else records.ids[skip:]
+    return Records(records.labels[skip:], several, ids)
+
+
+def _part(change: Change, wanted: np.ndarray[Any, np.dtype[np.bool_]]) -> Change:
+    """Return what a change does to some of its entries."""
+    number = np.cumsum(wanted) - 1
+    mine = wanted[change.rows]
+    rows = number[change.rows[mine]]
+    return Change(change.places[wanted], rows, change.numbers[mine])
+
+
+def _new_codes(store: Store, index: Index, known: int) -> Codes:
+    mapping, full = index.coded_by, index.coding == "full"
+    cycles = 0 if mapping is None else len(mapping.functions)
+    bits = index.hasher.bits * (cycles if full else 1)
+    parts = []
+    for start in _covering(store, "codes", known):
+        key = Key("codes", start)
+        homes = min(cycles, 1) if full else cycles
+        codes = read_codes(store.read(key), key, store.parts[key].rows, bits, homes)
+        new = codes.places >= known
+        parts.append(Codes(codes.places[new], codes.homes[new], codes.words[new]))
+    return join_codes(parts)
