@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from everhash.errors import NotFittedError, OptionError
 
@@ -24,6 +24,25 @@ class Estimator:
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     """Only there when the first batch had column names."""
+
+    def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Learn from rows, in order."""
+        raise NotImplementedError
+
+    def transform(self, X: ArrayLike) -> NDArray[np.int8]:
+        """Return (n, width) bits of -1 and +1."""
+        raise NotImplementedError
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Forget everything, then learn from X and y."""
+        fresh = type(self)(**self.get_params()).partial_fit(X, y)
+        self.__dict__.pop("feature_names_in_", None)  # there only if the new data has names
+        self.__dict__.update(fresh.__dict__)
+        return self
+
+    def fit_transform(self, X: ArrayLike, y: Any = None) -> NDArray[np.int8]:
+        """Return fit(X, y).transform(X)."""
+        return self.fit(X, y).transform(X)
 
     @classmethod
     @cache

@@ -256,3 +256,12 @@ def test_mutual_information_is_due_when_the_mapping_has_learned(digits: Stream) 
     assert trigger.due(index, digits.X[200:400], digits.y[200:400])
     index.refresh()
     assert not trigger.due(index, digits.X[400:500], digits.y[400:500])
+
+
+def test_arrays_that_may_not_be_written_to_are_taken() -> None:
+    X = np.random.default_rng(0).standard_normal((50, 8)).astype(np.float32)
+    X.flags.writeable = False
+    hasher = OnlineHasher(bits=8).partial_fit(X, np.arange(50) % 3)
+    index = Index(hasher)
+    index.add(X)
+    assert index.search(X, 1).counts.tolist() == [1] * 50

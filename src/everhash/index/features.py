@@ -36,6 +36,7 @@ class Stored:
 
     def fill(self, X: Floats) -> None:
         """Put these rows here, rounded."""
+        X = np.require(X, requirements="W")  # it is only read, but Numba wants it so
         kernels.load_refresh().halve(X, self.halves.view(np.uint16), self.scales)
 
     def __getitem__(self, part: slice) -> Stored:
@@ -45,8 +46,8 @@ class Stored:
     def rows(self) -> Floats:
         """The rows, in single precision."""
         rows = np.empty(self.halves.shape, np.float32)
-        halves = np.ascontiguousarray(self.halves).view(np.uint16)
-        kernels.load_refresh().unhalve(halves, np.ascontiguousarray(self.scales), rows)
+        halves = np.require(self.halves, requirements="CW").view(np.uint16)
+        kernels.load_refresh().unhalve(halves, np.require(self.scales, requirements="CW"), rows)
         return rows
 
 

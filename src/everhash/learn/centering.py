@@ -59,5 +59,6 @@ def unit_rows(X: Floats, centers: Floats, which: NDArray[np.int64] | None = None
     """
     Z = np.empty_like(X)
     which = np.zeros(len(X), np.int64) if which is None else which
-    kernels.load().unit_rows(X, np.atleast_2d(centers), which, Z)
+    ready = (np.require(array, requirements="W") for array in (X, np.atleast_2d(centers)))
+    kernels.load().unit_rows(*ready, which, Z)  # which reads them, but Numba wants them writable
     return Z

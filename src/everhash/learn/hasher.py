@@ -352,19 +352,6 @@ class OnlineHasher(Estimator):
         """Return the codewords of all labels as codes, inactive bits masked."""
         return Codes.pack(self.codewords_, self.version_)
 
-    # scikit-learn
-
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Forget everything, then learn from X and y."""
-        fresh = type(self)(**self.get_params()).partial_fit(X, y)
-        self.__dict__.pop("feature_names_in_", None)  # there only if the new data has names
-        self.__dict__.update(fresh.__dict__)
-        return self
-
-    def fit_transform(self, X: ArrayLike, y: Any = None) -> NDArray[np.int8]:
-        """Return fit(X, y).transform(X)."""
-        return self.fit(X, y).transform(X)
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything learned to a safetensors file; `everhash.load_hasher` reads it."""
         from everhash.learn.model_file import save_hasher
