@@ -30,6 +30,7 @@ from everhash.stream import LARGEST, Labels, as_label
 
 MOST_PLACES = 2**31 - 1
 """Entries a collection can hold."""
+NARROW = [np.dtype(name) for name in ("u1", "i1", "u2", "i2", "u4", "i4")]
 Counts = NDArray[np.int64]
 
 
@@ -58,19 +59,36 @@ def _array(
     return array
 
 
+def _whole(arrays: Arrays, name: str, key: Key, rows: int | None, least: int = 0) -> Counts:
+    """Return a column of numbers that were written as narrow as they would go."""
+    dtype = arrays[name].dtype if name in arrays else None
+    require(dtype in NARROW, key, f"{name} is missing, or no column of numbers")
+    numbers = _array(arrays, name, key, arrays[name].dtype.type, (rows,)).astype(np.int64)
+    require(numbers.min(initial=0) >= least, key, f"{name} holds numbers below {least}")
+    return numbers
+
+
+def _narrow(numbers: Counts) -> NDArray[Any]:
+    """Return numbers in the narrowest type that holds them all."""
+    low, high = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+    fits = (d for d in NARROW if np.iinfo(d).min <= low and high <= np.iinfo(d).max)
+    return numbers.astype(next(fits))
+
+
 def pack_lesson(lesson: Lesson) -> bytes:
     """Return a lesson as bytes."""
     rows, labels = lesson
-    steps, which = labels.rows.astype(np.uint32), labels.which.astype(np.uint32)
     names = [label_to_json(label) for label in labels.values]
-    return pack({"rows": rows, "steps": steps, "which": which}, names)
+    return pack(
+        {"rows": rows, "steps": _narrow(labels.rows), "which": _narrow(labels.which)}, names
+    )
 
 
 def read_lesson(arrays: Arrays, key: Key, n_features: int) -> Lesson:
     """Read a lesson."""
     rows = _array(arrays, "rows", key, np.float32, (None, n_features))
-    steps = _array(arrays, "steps", key, np.uint32, (None,)).astype(np.int64)
-    which = _array(arrays, "which", key, np.uint32, (len(steps),)).astype(np.int64)
+    steps = _whole(arrays, "steps", key, None)
+    which = _whole(arrays, "which", key, len(steps))
     require(bool((np.abs(rows) < LARGEST).all()), key, "rows hold what cannot be learned")
     names = about_of(arrays, key)
     require(isinstance(names, list), key, "labels are no list")
@@ -115,7 +133,9 @@ def read_mapping(arrays: Arrays, key: Key, shape: tuple[int, int]) -> FrozenMapp
 
 def pack_entries(records: Records, start: int) -> bytes:
     """Return a range of entries as bytes; ids that are their places take none."""
-    arrays: Arrays = {"labels": records.labels, "several": records.several}
+    arrays: Arrays = {"labels": _narrow(records.labels.astype(np.int64))}
+    if len(records.several):
+        arrays["several"] = records.several
     ids = records.ids
     if isinstance(ids, list):
         arrays["names"] = np.frombuffer(json.dumps(ids, separators=(",", ":")).encode(), np.uint8)
@@ -126,10 +146,11 @@ def pack_entries(records: Records, start: int) -> bytes:
 
 def read_entries(arrays: Arrays, key: Key, rows: int, n_labels: int) -> Records:
     """Read a range of entries."""
-    labels = _array(arrays, "labels", key, np.int32, (rows,))
-    several = _array(arrays, "several", key, np.int64, (None, 2))
-    inside = labels.min(initial=0) >= SEVERAL and labels.max(initial=-1) < n_labels
-    require(bool(inside), key, "it names labels that nobody has")
+    labels = _whole(arrays, "labels", key, rows, least=SEVERAL)
+    several = np.empty((0, 2), np.int64)
+    if "several" in arrays:
+        several = _array(arrays, "several", key, np.int64, (None, 2))
+    require(labels.max(initial=-1) < n_labels, key, "it names labels that nobody has")
     places, counts = np.unique(several[:, 0], return_counts=True)
     multiple = key.start + np.flatnonzero(labels == SEVERAL)
     fits = np.array_equal(places, multiple) and counts.min(initial=2) > 1
@@ -138,9 +159,9 @@ def read_entries(arrays: Arrays, key: Key, rows: int, n_labels: int) -> Records:
     fits = fits and len(np.unique(several, axis=0)) == len(several)
     require(fits, key, "entries with several labels do not fit")
     if "names" in arrays:
-        return Records(labels, several, _names(arrays["names"], key, rows))
+        return Records(labels.astype(np.int32), several, _names(arrays["names"], key, rows))
     ids = _array(arrays, "ids", key, np.int64, (rows,)) if "ids" in arrays else None
-    return Records(labels, several, ids)
+    return Records(labels.astype(np.int32), several, ids)
 
 
 def _names(text: NDArray[Any], key: Key, rows: int) -> list[Id]:
@@ -154,14 +175,14 @@ def _names(text: NDArray[Any], key: Key, rows: int) -> list[Id]:
 
 def pack_change(change: Change) -> bytes:
     """Return a change as bytes."""
-    return pack({name: column.astype(np.uint32) for name, column in change._asdict().items()})
+    return pack({name: _narrow(column) for name, column in change._asdict().items()})
 
 
 def read_change(arrays: Arrays, key: Key, n_places: int, n_labels: int) -> Change:
     """Read a change to some of this many entries."""
-    places = _array(arrays, "places", key, np.uint32, (None,)).astype(np.int64)
-    rows = _array(arrays, "rows", key, np.uint32, (None,)).astype(np.int64)
-    numbers = _array(arrays, "numbers", key, np.uint32, (len(rows),)).astype(np.int64)
+    places = _whole(arrays, "places", key, None)
+    rows = _whole(arrays, "rows", key, None)
+    numbers = _whole(arrays, "numbers", key, len(rows))
     known = places.max(initial=-1) < n_places and len(np.unique(places)) == len(places)
     require(bool(known), key, "it changes entries that are not there")
     everyone = len(rows) == 0 or np.array_equal(np.unique(rows), np.arange(len(places)))
@@ -172,14 +193,14 @@ def read_change(arrays: Arrays, key: Key, n_places: int, n_labels: int) -> Chang
 
 def pack_codes(codes: Codes, start: int) -> bytes:
     """Return codes as bytes."""
-    places, homes = (codes.places - start).astype(np.uint32), codes.homes.astype(np.uint32)
+    places, homes = _narrow(codes.places - start), _narrow(codes.homes)
     return pack({"places": places, "homes": homes, "words": codes.words})
 
 
 def read_codes(arrays: Arrays, key: Key, rows: int, bits: int, cycles: int) -> Codes:
     """Read codes of `bits` bits, with homes in this many cycles."""
-    places = _array(arrays, "places", key, np.uint32, (rows,)).astype(np.int64) + key.start
-    homes = _array(arrays, "homes", key, np.uint32, (rows,)).astype(np.int64)
+    places = _whole(arrays, "places", key, rows) + key.start
+    homes = _whole(arrays, "homes", key, rows)
     words = _array(arrays, "words", key, np.uint64, (rows, -(-bits // 64)))
     require(bool((np.diff(places) > 0).all()), key, "places do not ascend")
     require(homes.max(initial=-1) < cycles, key, "homes in cycles that are not there")
@@ -190,13 +211,14 @@ def read_codes(arrays: Arrays, key: Key, rows: int, bits: int, cycles: int) -> C
 
 def pack_features(places: Counts, stored: Stored, start: int) -> bytes:
     """Return features as bytes."""
-    offsets = (places - start).astype(np.uint32)
-    return pack({"places": offsets, "halves": stored.halves, "scales": stored.scales})
+    return pack(
+        {"places": _narrow(places - start), "halves": stored.halves, "scales": stored.scales}
+    )
 
 
 def read_features(arrays: Arrays, key: Key, rows: int, n_features: int) -> tuple[Counts, Stored]:
     """Read features, and the places they belong to."""
-    places = _array(arrays, "places", key, np.uint32, (rows,)).astype(np.int64) + key.start
+    places = _whole(arrays, "places", key, rows) + key.start
     halves = _array(arrays, "halves", key, np.float16, (rows, n_features))
     scales = _array(arrays, "scales", key, np.float32, (rows,))
     require(bool((np.diff(places) > 0).all()), key, "places do not ascend")
@@ -206,7 +228,8 @@ def read_features(arrays: Arrays, key: Key, rows: int, n_features: int) -> tuple
 
 def check_coverage(codes: Codes, labels: NDArray[np.int32]) -> None:
     """Refuse codes that leave out an unlabelled entry, or belong to no entry at all."""
-    ordered = bool((np.diff(codes.places) > 0).all()) and codes.places.max(initial=-1) < len(labels)
-    require(ordered, "codes", "they belong to no entry")
+    places = codes.places
+    inside = places.min(initial=0) >= 0 and places.max(initial=-1) < len(labels)
+    require(inside and bool((np.diff(places) > 0).all()), "codes", "they belong to no entry")
     living = int((labels[codes.places] == UNLABELLED).sum())
     require(living == int((labels == UNLABELLED).sum()), "codes", "some entries have none")

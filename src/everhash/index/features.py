@@ -46,8 +46,9 @@ class Stored:
     def rows(self) -> Floats:
         """The rows, in single precision."""
         rows = np.empty(self.halves.shape, np.float32)
-        halves = np.require(self.halves, requirements="CW").view(np.uint16)
-        kernels.load_refresh().unhalve(halves, np.require(self.scales, requirements="CW"), rows)
+        halves = np.require(self.halves, requirements=["C", "W"]).view(np.uint16)
+        scales = np.require(self.scales, requirements=["C", "W"])
+        kernels.load_refresh().unhalve(halves, scales, rows)
         return rows
 
 

@@ -16,7 +16,7 @@ from everhash.errors import CollectionFileError
 Arrays = dict[str, NDArray[Any]]
 DAMAGED = "restore it from a snapshot; `everhash verify` names what is damaged"
 TYPES = {
-    "|i1": "I8", "|u1": "U8", "<u2": "U16", "<i4": "I32", "<u4": "U32", "<i8": "I64",
+    "|i1": "I8", "|u1": "U8", "<i2": "I16", "<u2": "U16", "<i4": "I32", "<u4": "U32", "<i8": "I64",
     "<u8": "U64", "<f2": "F16", "<f4": "F32",
 }  # fmt: skip
 """safetensors' names of NumPy's types."""
