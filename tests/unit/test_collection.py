@@ -1,0 +1,234 @@
+"""A collection: what its calls promise, and how they refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import everhash
+from everhash import Collection, OnlineHasher
+from everhash.errors import (
+    CollectionFileError,
+    DimensionError,
+    DuplicateIdError,
+    EverhashError,
+    InputError,
+    LabelError,
+    LockedError,
+    NotFiniteError,
+    OptionError,
+    ReadOnlyError,
+    StoreError,
+    UnknownIdError,
+)
+from everhash.store.store import Store
+from tests.conftest import Stream
+from tests.contracts.test_collection import assert_same
+
+
+@pytest.fixture
+def filled(tmp_path: Path, digits: Stream) -> Collection:
+    """300 labelled and 100 unlabelled digits in a file."""
+    col = everhash.create(tmp_path / "c.ever", dim=64, bits=16)
+    col.ingest(digits.X[:300], digits.y[:300], [f"d{i}" for i in range(300)])
+    col.add(digits.X[300:400])
+    return col
+
+
+def reopened(col: Collection) -> Collection:
+    """What another process would find in the file now."""
+    assert col._store.path is not None
+    return everhash.open(col._store.path, readonly=True)
+
+
+def test_what_was_ingested_is_found_again(filled: Collection, digits: Stream) -> None:
+    assert len(filled) == 400
+    assert "d7" in filled
+    assert "no" not in filled
+    assert filled.has(["d7", 300, "x"]).tolist() == [True, False, False]
+    found = filled.search(digits.X[400:500], k=5)
+    right = found.labels[:, 0] == digits.y[400:500]
+    assert right.mean() > 0.6
+    assert filled.get(["d0"])[0].labels == (int(digits.y[0]),)
+    entries = list(filled.entries())
+    assert [entry.id for entry in entries[:2]] == ["d0", "d1"]
+    assert sum(entry.code is not None for entry in entries) == 100
+    assert filled.search_radius(digits.X[:1], 2).counts[0] > 0
+
+
+def test_learning_indexes_nothing(tmp_path: Path, digits: Stream) -> None:
+    with everhash.create(None, dim=64) as col:
+        col.learn(digits.X[:50], digits.y[:50])
+        assert len(col) == 0
+        assert len(col.hasher.labels_) == 10
+
+
+def test_entries_may_come_before_anything_was_learned(digits: Stream) -> None:
+    with everhash.create(None, dim=64) as col:
+        col.add(digits.X[:5])
+        col.add(digits.X[5:9], y=["a", "b", "a", {"a", "b"}])
+        assert col.search(digits.X[:2], 3, labels=["a"]).counts.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda col, X: col.ingest(X[:, :3], [1] * 5), DimensionError),
+        (lambda col, X: col.ingest(X * np.nan, [1] * 5), NotFiniteError),
+        (lambda col, X: col.ingest(X, [1] * 4), LabelError),
+        (lambda col, X: col.ingest(X, [object()] * 5), InputError),
+        (lambda col, X: col.ingest(X, None, ["a"] * 5), DuplicateIdError),
+        (lambda col, X: col.ingest(X, None, ["d0", *"abcd"]), DuplicateIdError),
+        (lambda col, X: col.ingest(X, None, ["", *"abcd"]), InputError),
+        (lambda col, X: col.add(X, [1.5, 2, 3, 4, 5]), InputError),
+        (lambda col, X: col.learn(X[:, :3]), DimensionError),
+        (lambda col, X: col.label(["d0"], [frozenset]), InputError),
+        (lambda col, X: col.label(["d0", "d0"], [1, 2]), LabelError),
+        (lambda col, X: col.label(["nobody"], [1]), UnknownIdError),
+        (lambda col, X: col.remove(["d1", "nobody"]), UnknownIdError),
+        (lambda col, X: col.search(X, k=0), OptionError),
+        (lambda col, X: col.search(X, distance="cosine"), OptionError),
+    ],
+)
+def test_what_is_refused_changes_nothing(
+    filled: Collection, digits: Stream, call: Any, error: type[EverhashError]
+) -> None:
+    before = filled.stats()
+    state = filled._loaded
+    with pytest.raises(error):
+        call(filled, digits.X[:5])
+    assert filled._loaded is state, "refused before anything had changed"
+    assert filled.stats() == before
+    with reopened(filled) as other:
+        assert_same(filled, other)
+    filled.ingest(digits.X[:5], digits.y[:5])
+
+
+def test_a_call_that_fails_half_way_leaves_memory_as_the_file(
+    filled: Collection, digits: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("in mid-call")
+
+    before = filled.stats()
+    with monkeypatch.context() as broken:
+        broken.setattr("everhash.collection.recorder.Recorder.write_entries", fail)
+        with pytest.raises(RuntimeError, match="in mid-call"):
+            filled.ingest(digits.X[:5], ["new"] * 5)
+    assert filled.stats() == before
+    assert "new" not in filled.hasher.labels_
+    with reopened(filled) as other:
+        assert_same(filled, other)
+    filled.ingest(digits.X[:5], ["new"] * 5)
+    assert len(filled) == 405
+
+
+def test_a_second_writer_and_a_writing_reader_are_refused(
+    filled: Collection, digits: Stream
+) -> None:
+    path = filled._store.path
+    assert path is not None
+    with pytest.raises(LockedError, match="is being written by process"):
+        everhash.open(path)
+    with everhash.open(path, readonly=True) as reader:
+        for call in (
+            lambda: reader.ingest(digits.X[:1]),
+            lambda: reader.learn(digits.X[:1]),
+            lambda: reader.remove(["d0"]),
+            lambda: reader.label(["d0"], [1]),
+            reader.refresh,
+        ):
+            with pytest.raises(ReadOnlyError, match="opened for reading"):
+                call()
+        assert reader.refresh(dry_run=True).dry_run
+        assert not reader.catch_up()
+        filled.remove(["d0"])
+        assert "d0" in [entry.id for entry in reader.entries()]
+        assert reader.catch_up()
+        assert "d0" not in [entry.id for entry in reader.entries()]
+    filled.close()
+    everhash.open(path).close()
+
+
+def test_after_close_every_call_says_so(filled: Collection, digits: Stream) -> None:
+    filled.close()
+    filled.close()
+    for call in (
+        lambda: len(filled),
+        filled.stats,
+        lambda: filled.search(digits.X[:1]),
+        lambda: filled.ingest(digits.X[:1]),
+    ):
+        with pytest.raises(ReadOnlyError, match="is closed"):
+            call()
+
+
+def test_a_snapshot_of_a_live_collection_can_be_restored(
+    filled: Collection, digits: Stream, tmp_path: Path
+) -> None:
+    filled.snapshot(tmp_path / "copy.ever")
+    with everhash.open(tmp_path / "copy.ever", readonly=True) as copy:
+        assert_same(filled, copy)
+    filled.ingest(digits.X[:50], ["bad"] * 50)
+    everhash.restore(tmp_path / "copy.ever", tmp_path / "again.ever")
+    with everhash.open(tmp_path / "again.ever") as again:
+        assert "bad" not in again.hasher.labels_
+        again.ingest(digits.X[:2], ["good"] * 2)
+    with pytest.raises(StoreError, match="is there already"):
+        filled.snapshot(tmp_path / "copy.ever")
+
+
+def test_a_hasher_that_has_learned_can_be_brought_along(digits: Stream) -> None:
+    hasher = OnlineHasher(bits=8, labels_per_cycle=3).partial_fit(digits.X[:90], digits.y[:90])
+    with everhash.create(None, hasher=hasher) as col:
+        col.add(digits.X[:10], y=digits.y[:10])
+        assert col.stats()["cycles"] == 4
+    with pytest.raises(OptionError, match="dim is 3"):
+        everhash.create(None, dim=3, hasher=hasher)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"dim": 0}, {"dim": 4, "bits": 0}, {"dim": 4, "coding": "half"}]
+)
+def test_a_collection_that_cannot_be_is_not_made(tmp_path: Path, options: dict[str, Any]) -> None:
+    with pytest.raises(OptionError):
+        everhash.create(tmp_path / "c.ever", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_stats_are_what_an_operator_wants(filled: Collection, digits: Stream) -> None:
+    filled.learn(digits.X[400:900], digits.y[400:900])
+    stats = filled.stats()
+    assert stats["stale_bits"] > 0
+    assert stats["last_refresh"] is None
+    filled.refresh()
+    after = filled.stats()
+    assert after["stale_bits"] == 0
+    assert after["last_refresh"]["entries"] == 100
+    assert (after["entries"], after["labelled"], after["unlabelled"]) == (400, 300, 100)
+    assert after["mapping_version"] == after["hasher_version"]
+    assert after["bytes"] > 0
+
+
+def test_verify_names_what_is_damaged(filled: Collection) -> None:
+    path = filled._store.path
+    assert path is not None
+    filled.close()
+    assert everhash.verify(path).problems == ()
+    content = bytearray(path.read_bytes())
+    store = Store.open(path, readonly=True)
+    features = store.read_bytes(next(key for key in store.parts if key.kind == "features"))
+    store.close()
+    at = bytes(content).index(features[200:400]) + 50
+    content[at] ^= 4
+    path.write_bytes(content)
+    assert "features 300 is damaged" in everhash.verify(path).problems[0]
+    with everhash.open(path) as col:
+        assert len(col) == 400, "labels and codes are whole; features are only read to refresh"
+        col.learn(np.ones((1, 64)), [3])
+        with pytest.raises(CollectionFileError, match="features 300 is damaged"):
+            col.refresh()
+        assert len(col) == 400
