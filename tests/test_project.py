@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -76,3 +77,24 @@ def test_readme_and_docs_examples_run(tmp_path: Path) -> None:
             check=False,
         )
         assert run.returncode == 0, f"{page.name}: {run.stderr}"
+
+
+def test_the_session_in_the_readme_works_line_by_line(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text()
+    session = re.findall(
+        r"^```sh\n(\. \.venv/bin/activate\n.*?)^```", text, re.MULTILINE | re.DOTALL
+    )
+    assert len(session) == 1
+    lines = session[0].replace(". .venv/bin/activate\n", "")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    run = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", lines],  # noqa: S607
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert "1,700 rows" in run.stdout
+    assert (tmp_path / "scans.ever").stat().st_size > 0

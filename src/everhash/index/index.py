@@ -208,7 +208,7 @@ class Index:
         places = self._ids.places(ids)
         gone = np.flatnonzero(self._labels.rows[places] == REMOVED)
         if len(gone):
-            raise UnknownIdError(self._ids.names(places[gone[:1]])[0])
+            raise UnknownIdError(self._ids.names(places[gone[:1]]).tolist()[0])
         return places
 
     # Reading
@@ -236,7 +236,7 @@ class Index:
         return [self._entry(place, names) for place in living.tolist()]
 
     def _entry(self, place: int, names: list[Hashable]) -> Entry:
-        name = self._ids.names(np.array([place]))[0]
+        name = self._ids.names(np.array([place])).tolist()[0]
         if self._labels.rows[place] == UNLABELLED and self._coded is not None:
             return Entry(name, (), *self._coded.code_of(place))
         return Entry(name, tuple(names[number] for number in self._numbers_of(place)), None, None)

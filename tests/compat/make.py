@@ -1,0 +1,82 @@
+"""Writes small collections of the present format, and beside each what should be read from it.
+
+    python -m tests.compat.make
+
+Run it once when the format's version changes, and never touch the files of older versions: every
+later everhash must read them.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import everhash
+from everhash import Collection
+from everhash.store.connection import VERSION
+from everhash.store.store import Store
+
+HERE = Path(__file__).parent
+PROBES = np.random.default_rng(5).standard_normal((4, 6)).astype(np.float32)
+
+
+def seen(col: Collection) -> dict[str, Any]:
+    """What there is to see of a collection, as JSON."""
+    found = col.search(PROBES, 5, "hamming")
+    return {
+        "entries": [
+            [entry.id, sorted(map(repr, entry.labels)), entry.home, _bits(entry.code)]
+            for entry in col.entries()
+        ],
+        "labels": [repr(label) for label in col.hasher.labels_],
+        "codewords": col.hasher.codewords_.tolist(),
+        "found": found.ids.tolist(),
+        "distances": found.distances.tolist(),
+        "options": [col.stats()[name] for name in ("coding", "dim", "bits", "read_only")],
+    }
+
+
+def _bits(code: Any) -> str | None:
+    return None if code is None else "".join("01"[int(bit)] for bit in code)
+
+
+def write(path: Path, coding: str, *, keep: bool) -> None:
+    """A collection with a part of every kind."""
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((60, 6)).astype(np.float32), np.arange(60) % 7
+    with everhash.create(path, 6, 8, labels_per_cycle=3, coding=coding, keep_features=keep) as col:
+        col.learn(X[:20], y[:20])
+        col.ingest(X[20:35], [["é", 7, b"raw", ("a", 1)][i % 4] for i in range(15)])
+        col.add(X[35:50], [f"e{i}" for i in range(15)], [None, {0, 1}, 2] * 5)
+        col.learn(X[50:52], y[50:52])
+        col.refresh()
+        col.add(X[52:56])
+        col.label(["e0"], [{"late", 3}])
+        col.remove(["e3", 2])
+        col.ingest(X[56:], [3] * 4)
+
+
+def main() -> None:
+    """Write the files of this version."""
+    for name, coding, keep in (
+        ("home", "home", True),
+        ("full", "full", True),
+        ("bare", "home", False),
+    ):
+        path = HERE / f"v{VERSION}-{name}.ever"
+        path.unlink(missing_ok=True)
+        write(path, coding, keep=keep)
+        with everhash.open(path, readonly=True) as col:
+            text = json.dumps(seen(col), indent=None)
+        path.with_suffix(".json").write_text(text + "\n")
+        store = Store.open(path, readonly=True)
+        kinds = sorted({key.kind for key in store.parts})
+        store.close()
+        print(path.name, path.stat().st_size, "bytes:", *kinds)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
