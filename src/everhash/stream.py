@@ -47,8 +47,9 @@ def as_rows(
         raise DimensionError(expected=n_features, got=d, owner=owner)
     rows = np.ascontiguousarray(table) if table.dtype == np.float32 else table
     # two passes without a copy; NaN fails every comparison
-    if not (rows.max() < LARGEST and rows.min() > -LARGEST):
-        usable = np.abs(rows) < np.float32(LARGEST)  # a plain float would have to fit float16
+    largest = np.float32(LARGEST)  # a plain float would have to fit float16
+    if not (rows.max() < largest and rows.min() > -largest):
+        usable = np.abs(rows) < largest
         raise NotFiniteError(row=int(np.argmin(usable.all(axis=1))))
     return np.ascontiguousarray(rows, dtype=np.float32)
 

@@ -69,7 +69,8 @@ def by_numpy(e: Entries) -> dict[str, Any]:
     columns = np.zeros((e.words.shape[1], len(lead) + PADDING), np.uint64)
     columns[:, : len(lead)] = e.words[posts[starts[:-1]]].T
     keys = keys[posts[starts[:-1]]]
-    groups, edges = [], []
+    groups: list[list[int]] = []
+    edges: list[int] = []
     for number in (used := np.unique(keys // (e.bits + 1))):
         own = keys[keys // (e.bits + 1) == number] % (e.bits + 1)
         groups.append([centre_cycles[number], own[0], own[-1], len(edges) - own[0]])
@@ -155,11 +156,10 @@ def test_order_of_arrival_does_not_matter(run: Counts, unit: int) -> None:
 def test_read_only_and_strided_entries_are_welcome() -> None:
     e = make_entries(4, 500, 100, n_cycles=2)
     expected = Segment.build(*e)
-    arrays = []
-    for array in e[:4]:
-        strided = np.asfortranarray(np.repeat(array, 2, axis=0))[::2]
-        strided.setflags(write=False)
-        arrays.append(strided)
-    segment = Segment.build(*arrays, e.n_cycles, e.bits)
+    names = ("words", "cycles", "codewords", "codeword_cycles")
+    awkward = {n: np.asfortranarray(np.repeat(getattr(e, n), 2, axis=0))[::2] for n in names}
+    for array in awkward.values():
+        array.setflags(write=False)
+    segment = Segment.build(**awkward, n_cycles=e.n_cycles, bits=e.bits)
     np.testing.assert_array_equal(segment.columns, expected.columns)
     np.testing.assert_array_equal(segment.posts, expected.posts)

@@ -1,0 +1,84 @@
+"""Iterables: of batches, as a loader gives them, or of rows, as a dataset does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+
+from everhash.errors import InputError
+from everhash.sources.arrays import as_array, as_rows, check_lengths, read_arrays
+from everhash.sources.columns import Kind, Rows, Wanted, choose, explained, matching
+from everhash.sources.tables import read_stream
+
+
+def read_items(items: Iterable[Any], wanted: Wanted, rows: int) -> Iterator[Rows]:
+    """Read an iterable of batches; or of rows, if the first item is one."""
+    left = iter(items)
+    for number, item in enumerate(left):
+        where = f"item {number}"
+        parts = (item,) if hasattr(item, "ndim") else item
+        if hasattr(item, "__arrow_c_stream__"):
+            yield from read_stream(item, wanted, rows, where)
+        elif isinstance(parts, tuple | list) and parts and _depth(parts[0])[0] == 2:
+            yield from read_arrays(parts, wanted, rows, where)
+        elif not isinstance(item, Mapping):
+            message = f"{where}: expected (X, y), (X, y, ids) or columns, got {type(item).__name__}"
+            raise InputError(message, hint="X is 2-d; pass a plain list of rows as an array")
+        elif number == 0 and _is_row(item, wanted):
+            yield from _read_rows(item, left, wanted, rows)
+        else:
+            names = choose(_kinds(item, 2), wanted, where)
+            yield _from_columns(item, names, wanted, where, 0)
+
+
+def _read_rows(first: Any, others: Iterator[Any], wanted: Wanted, rows: int) -> Iterator[Rows]:
+    """Gather rows, each a mapping, into batches."""
+    names = choose(_kinds(first, 1), wanted, "")
+    needed = {*names, *filter(None, wanted[1:])}
+    left, start = chain([first], others), 0
+    while group := list(islice(left, rows)):
+        for row, item in enumerate(group, start):
+            if not isinstance(item, Mapping) or not needed <= item.keys():
+                got = ", ".join(item) if isinstance(item, Mapping) else type(item).__name__
+                raise InputError(f"row {row}: expected {', '.join(sorted(needed))}, got {got:.200}")
+        columns = {name: [row[name] for row in group] for name in needed}
+        yield _from_columns(columns, names, wanted, "", start)
+        start += len(group)
+
+
+def _from_columns(columns: Any, names: list[str], wanted: Wanted, where: str, start: int) -> Rows:
+    X = columns[names[0]]
+    y, ids = (None if name is None else columns[name] for name in wanted[1:])
+    if len(names) > 1 or _depth(X)[0] == 1:
+        with explained(where, "columns of equal length"):
+            X = np.stack([as_array(columns[name]) for name in names], axis=1)
+    check_lengths(X, y, ids, where)
+    return as_rows((X, y, ids), where, start)
+
+
+def _is_row(item: Mapping[str, Any], wanted: Wanted) -> bool:
+    """Say whether columns hold one row: no matrix among the features, and a scalar somewhere."""
+    depths = {name: _depth(value)[0] for name, value in item.items()}
+    features = matching(wanted.features or "*", list(item), wanted)
+    is_batch = any(depths[name] == 2 for name in features)
+    return not is_batch and (len(features) == 1 or 0 in depths.values())
+
+
+def _kinds(item: Mapping[str, Any], depth: int) -> Iterator[tuple[str, Kind]]:
+    """Return what the columns hold, if vectors have this depth."""
+    kinds: dict[tuple[int, bool], Kind] = {(depth, True): "vectors", (depth - 1, True): "numbers"}
+    return ((name, kinds.get(_depth(value), "other")) for name, value in item.items())
+
+
+def _depth(value: Any) -> tuple[int, bool]:
+    """Return how deep lists or arrays are nested, and whether they hold numbers."""
+    depth = 0
+    while isinstance(value, list | tuple):
+        depth, value = depth + 1, next((each for each in value if each is not None), None)
+    if hasattr(value, "ndim"):
+        kind = str(getattr(value, "dtype", ""))
+        return depth + value.ndim, "int" in kind or "float" in kind
+    return depth, isinstance(value, int | float) and not isinstance(value, bool)

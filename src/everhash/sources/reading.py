@@ -1,0 +1,121 @@
+"""Finding the reader of a source, and holding what it gives to one size and one width."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.errors import DataMissingError, InputError, OptionError
+from everhash.sources import csvs, npy, tables
+from everhash.sources.arrays import read_arrays
+from everhash.sources.columns import Rows, Wanted, place, ragged
+from everhash.sources.items import read_items
+
+
+class Batch(NamedTuple):
+    """Some rows, in the order `Collection.ingest` takes them."""
+
+    X: NDArray[np.float32]
+    """(n, d) features; may be read-only."""
+    y: list[Hashable | None] | NDArray[Any] | None
+    """A label a row, a set where there are several, None where there is none; or no labels."""
+    ids: list[int | str] | None
+
+
+def read(
+    source: Any,
+    *,
+    features: str | None = None,
+    label: str | None = None,
+    id: str | None = None,  # noqa: A002 - what people call it
+    rows: int = 10_000,
+) -> Iterator[Batch]:
+    """Read rows from `source`, at most `rows` at a time.
+
+    Args:
+        source: a path, arrays, a table, or an iterable of batches or rows; see `everhash.sources`.
+        features: the column of vectors; or columns of numbers, as "f0,f1,f2" or "f*". By default
+            the only column of vectors, else all columns of numbers but label and id.
+        label: the column of labels; a list is several labels, a null is none.
+        id: the column of ids, integers or strings.
+        rows: the most rows of a batch.
+
+    >>> [batch.y for batch in read(([[1, 2], [3, 4], [5, 6]], ["a", "b", "a"]), rows=2)]
+    [['a', 'b'], ['a']]
+    >>> shop = [{"sku": 7, "v": [0.5, 1]}, {"sku": 9, "v": [2, 3]}]
+    >>> [(batch.X.tolist(), batch.ids) for batch in read(shop, id="sku")]
+    [([[0.5, 1.0], [2.0, 3.0]], [7, 9])]
+    """
+    if not isinstance(rows, int) or rows < 1:
+        raise OptionError(f"rows must be a positive integer, got {rows!r:.80}")
+    wanted = Wanted(features, label, id)
+    if isinstance(source, str | os.PathLike):
+        path = _existing(source)
+        found = FORMATS[path.suffix.lower()][0](str(path), wanted, rows)
+    elif hasattr(source, "__arrow_c_stream__"):
+        found = tables.read_stream(source, wanted, rows)
+    elif isinstance(source, tuple) or hasattr(source, "ndim"):
+        found = read_arrays(source if isinstance(source, tuple) else (source,), wanted, rows)
+    elif isinstance(source, Iterable) and not isinstance(source, bytes | bytearray):
+        found = read_items([source] if isinstance(source, Mapping) else source, wanted, rows)
+    else:
+        message = f"expected a path, arrays, a table or an iterable, got {type(source).__name__}"
+        raise InputError(message, hint="pass a file's name, (X, y, ids), or an iterable of these")
+    return _batches(found, rows)
+
+
+def _batches(found: Iterable[Rows], rows: int) -> Iterator[Batch]:
+    """Cut what is longer than `rows`, and hold every batch to the width of the first."""
+    width, seen = None, 0
+    for X, y, ids in found:
+        width = X.shape[1] if width is None else width
+        if X.shape[1] != width:
+            raise ragged(place("", row=seen), width, X.shape[1])
+        for start in range(0, len(X), rows):
+            cut = slice(start, start + rows)
+            yield Batch(X[cut], y if y is None else y[cut], ids if ids is None else ids[cut])
+        seen += len(X)
+
+
+def count_rows(source: Any) -> int | None:
+    """Return how many rows a source has, or None where only reading it through would tell.
+
+    >>> count_rows(([[1, 2], [3, 4]], ["a", "b"]))
+    2
+    """
+    if isinstance(source, str | os.PathLike):
+        path = _existing(source)
+        try:
+            return FORMATS[path.suffix.lower()][1](str(path))
+        except InputError:
+            return None  # reading will say what is wrong
+    if isinstance(source, tuple) or hasattr(source, "ndim"):
+        return len(source[0] if isinstance(source, tuple) else source)
+    return int(source.num_rows) if hasattr(source, "num_rows") else None
+
+
+def _existing(source: str | os.PathLike[str]) -> Path:
+    path = Path(source)
+    if path.is_dir():
+        raise InputError(f"{path}: expected a file, got a directory", hint="name a file in it")
+    if path.suffix.lower() not in FORMATS:
+        message = f"{path}: expected a name in {', '.join(FORMATS)}, got {path.suffix!r}"
+        raise InputError(message, hint="convert it, or read it yourself and pass arrays or batches")
+    if not path.exists():
+        raise DataMissingError(f"no file at {path}", hint="check the path")
+    return path
+
+
+FORMATS: dict[str, tuple[Callable[..., Iterator[Rows]], Callable[[str], int | None]]] = {
+    ".npy": (npy.read_npy, npy.count_npy),
+    ".npz": (npy.read_npz, npy.count_npz),
+    ".parquet": (tables.read_parquet, tables.count_rows),
+    ".arrow": (tables.read_arrow, tables.count_rows),
+    ".feather": (tables.read_arrow, tables.count_rows),
+    ".csv": (csvs.read_csv, lambda _path: None),
+}
