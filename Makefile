@@ -29,9 +29,11 @@ bench: $(BENCH)
 	$(BIN)/python benchmarks/refresh_cost.py
 	$(BIN)/python benchmarks/unlabelled.py
 	$(BIN)/python benchmarks/search_speed.py
+	$(BIN)/python benchmarks/store_speed.py
+	$(BIN)/python benchmarks/readers.py
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis everhash-demo.png
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis everhash-demo.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(CORE): pyproject.toml

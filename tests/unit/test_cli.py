@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,26 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+import everhash
 from everhash import __version__, advise, cli
 from everhash.errors import (
     EXIT_CODES,
+    CollectionFileError,
     EverhashError,
+    LockedError,
     ModelFileError,
     NotFittedError,
     OptionError,
+    ReadOnlyError,
+    StoreError,
     exit_code,
 )
 
 WIDE = {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
+NAMES = [
+    *("create", "ingest", "search", "label", "remove", "refresh", "stats", "verify"),
+    *("snapshot", "restore", "export", "advise", "demo"),
+]
 COMMANDS: dict[str, Any] = getattr(get_command(cli.app), "commands", {})
 
 
@@ -57,10 +67,35 @@ def cells(printed: str) -> list[list[str]]:
 
 def test_help_lists_every_command() -> None:
     printed = output("--help")
-    assert set(COMMANDS) >= {"demo", "advise"}
+    assert list(COMMANDS) == NAMES
     for name, command in COMMANDS.items():
         assert name in printed
         assert command.help
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command_has_an_example_that_parses(name: str) -> None:
+    found = re.search(rf"Example: everhash {name} (.+)", COMMANDS[name].help)
+    assert found, f"{name} has no example"
+    assert COMMANDS[name].make_context(name, found[1].split()).params
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_exit_code_is_in_the_reference(name: str) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference.md").read_text()
+    section = page.partition("## Command line")[2].partition("\n## ")[0]
+    assert f"`everhash {name}" in section
+    for parameter in COMMANDS[name].params:
+        written = [option for option in parameter.opts if option.startswith("-")]
+        assert not written or any(option in section for option in written), parameter.name
+    for code in (0, 1, *EXIT_CODES.values(), 130):
+        assert f"| {code} |" in section
+
+
+def test_completion_can_be_installed() -> None:
+    printed = output("--help")
+    assert "--install-completion" in printed
+    assert "--show-completion" in printed
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -125,6 +160,7 @@ def test_advise_says_what_the_library_says(
         (["demo", "--picture", "no/such/folder/demo.png"], "no/such/folder/demo.png"),
         (["demo", "--picture", "."], "no picture can be written"),
         (["demo", "--picture", "demo.xyz"], "use one of .png, .pdf, .svg"),
+        (["demo", "--file", __file__, "--seed", "-1"], "--seed must be at least 0"),
     ],
 )
 def test_a_wrong_value_is_one_line_and_exit_code_2(
@@ -142,7 +178,11 @@ def test_a_wrong_value_is_one_line_and_exit_code_2(
 
 @pytest.mark.parametrize(
     "arguments",
-    [["nope"], ["advise"], ["advise", "many"], ["advise", "5", "--nope"], ["demo", "extra"]],
+    [
+        *(["nope"], ["advise"], ["advise", "many"], ["advise", "5", "--nope"], ["demo", "extra"]),
+        *(["create", "a.ever"], ["create", "a.ever", "--dim", "3", "--coding", "other"]),
+        *(["ingest", "a.ever"], ["search", "a.ever", "q.npy", "--distance", "far"], ["label", "a"]),
+    ],
 )
 def test_what_cannot_be_parsed_is_a_usage_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
@@ -179,14 +219,25 @@ def test_a_real_process_prints_json_and_nothing_else() -> None:
 def test_every_error_has_an_exit_code_of_its_own_family() -> None:
     assert exit_code(OptionError("x")) == 2
     assert exit_code(NotFittedError()) == EXIT_CODES[NotFittedError]
-    assert exit_code(ModelFileError("x")) == EXIT_CODES[ModelFileError]
+    assert exit_code(ModelFileError("x")) == exit_code(CollectionFileError("x")) == 5
+    assert exit_code(LockedError("x")) == 8
+    assert exit_code(ReadOnlyError("x")) == exit_code(StoreError("x")) == 7
     assert exit_code(EverhashError("x")) == 1
-    assert len(set(EXIT_CODES.values()) | {0, 1}) == len(EXIT_CODES) + 2
+    assert not set(EXIT_CODES.values()) & {0, 1, 130}
+    assert len(set(EXIT_CODES.values())) == len(EXIT_CODES) - 1  # damaged files share theirs
 
 
-def test_demo_learns_the_digits_and_draws_them(tmp_path: Path) -> None:
+@pytest.fixture
+def demo(tmp_path: Path) -> Callable[[], str]:
+    """Return a function that runs the demo in a folder of its own."""
     picture = tmp_path / "a [bold] name that is long enough to be wrapped by a narrow terminal.png"
-    printed = output("demo", "--picture", str(picture))
+    options = ("--picture", str(picture), "--file", str(tmp_path / "demo.ever"))
+    return lambda: output("demo", *options)
+
+
+def test_demo_learns_the_digits_and_draws_them(tmp_path: Path, demo: Callable[[], str]) -> None:
+    printed = demo()
+    (picture,) = tmp_path.glob("*.png")
 
     drawn = picture.read_bytes()
     assert drawn.startswith(b"\x89PNG\r\n\x1a\n")
@@ -202,3 +253,50 @@ def test_demo_learns_the_digits_and_draws_them(tmp_path: Path) -> None:
     assert float(by_mapping) > 0.5
     assert re.fullmatch(r"\d+ of 64", changed)
     assert re.fullmatch(r"[\d,]+", rate)
+
+
+def test_demo_leaves_a_collection_that_answers(tmp_path: Path, demo: Callable[[], str]) -> None:
+    printed = demo()
+    assert re.search(
+        r"refresh: rewrote [\d,]+ of [\d,]+ bits \(\d+\.\d %\) of \d+ entries", printed
+    )
+    searched = printed.partition("nearest entries")[2]
+    found = re.findall(r"^ +(\d) +((?:\(?\d\)? *){5}) +((?:-?\d+\.\d+ *){5})$", searched, re.M)
+    assert [query for query, _, _ in found] == ["0", "2", "4", "6", "8"]
+    for _, _, distances in found:
+        far = [float(distance) for distance in distances.split()]
+        assert far == sorted(far)
+
+    with everhash.open(tmp_path / "demo.ever", readonly=True) as collection:
+        stats = collection.stats()
+    assert (stats["entries"], stats["labels"], stats["stale_bits"]) == (1500, 10, 0)
+    assert stats["unlabelled"] > 300
+    assert everhash.verify(tmp_path / "demo.ever").problems == ()
+
+
+def test_demo_replaces_its_own_file_and_no_other(
+    tmp_path: Path,
+    demo: Callable[[], str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def without_rates(printed: str) -> list[list[str]]:
+        return [row[:-1] for row in cells(printed)]
+
+    assert without_rates(demo()) == without_rates(demo())
+    text, shop, locked = (tmp_path / name for name in ("notes.txt", "shop.ever", "demo.ever"))
+    text.write_text("precious" * 1000)
+    everhash.create(shop, dim=64, bits=16).close()
+    with everhash.open(locked):
+        for file, code, says in (
+            (text, 5, "is no everhash collection (it is left as it is; choose another --file)"),
+            (shop, 2, "is a collection, but not of an earlier demo (choose another --file)"),
+            (tmp_path, 7, "is a folder"),
+            (locked, 8, "is being written"),
+        ):
+            refused, said = failure(monkeypatch, capsys, "demo", "--file", str(file))
+            assert (refused, said.count("\n")) == (code, 1)
+            assert says in said
+    assert text.read_text() == "precious" * 1000
+    assert shop.exists()
+    assert locked.exists()

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import warnings
+from typing import Any
 
 import typer
 
 from everhash import __version__
 from everhash.cli.advise import advise
+from everhash.cli.collection import create, restore, snapshot, stats, verify
 from everhash.cli.demo import demo
-from everhash.errors import EverhashError, exit_code
+from everhash.cli.entries import label, remove
+from everhash.cli.export import export
+from everhash.cli.ingest import ingest
+from everhash.cli.refresh import refresh
+from everhash.cli.search import search
+from everhash.cli.words import shown
+from everhash.errors import EverhashError, StoreError, exit_code
 
 app = typer.Typer(
     name="everhash",
@@ -17,8 +27,12 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command()(demo)
-app.command()(advise)
+COMMANDS = (
+    *(create, ingest, search, label, remove, refresh, stats, verify),
+    *(snapshot, restore, export, advise, demo),
+)
+for command in COMMANDS:
+    app.command()(command)
 
 
 def _show_version(wanted: bool) -> None:
@@ -37,9 +51,41 @@ def main(
 
 
 def run() -> None:
-    """Entry point: deliberate errors become one line on stderr, bugs keep their traceback."""
+    """Entry point: deliberate errors become one line on stderr, bugs keep their traceback.
+
+    Typer itself turns Ctrl-C into exit code 130, and an output that nobody reads any more
+    (`| head`) into exit code 1, both without a word.
+    """
+    with warnings.catch_warnings():
+        warnings.showwarning = _warn
+        try:
+            _call()
+        except EverhashError as error:
+            _fail(error)
+        except OSError as error:
+            if error.filename is None:
+                raise
+            problem = f"{error.filename}: {error.strerror}"
+            _fail(StoreError(problem, hint="check the path, and the rights to it"))
+
+
+def _call() -> None:
+    """Run the command and write out all that it has printed."""
     try:
         app()
-    except EverhashError as error:
-        typer.echo(f"error: {error}", err=True)
-        sys.exit(exit_code(error))
+    finally:
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # or Python tries again at its very end, and complains
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
+
+
+def _fail(error: EverhashError) -> None:
+    typer.echo(f"error: {shown(error)}", err=True)
+    sys.exit(exit_code(error))
+
+
+def _warn(message: Warning | str, *_about: Any, **_more: Any) -> None:
+    typer.echo(f"warning: {shown(message)}", err=True)

@@ -120,8 +120,9 @@ class Store:
 
     def _connect(self) -> None:
         with typed_errors(self.name):
-            connection = connect(self.path, "ro" if self.readonly else "rw")
+            connection = connect(self.path, "rw" if self._may_write() else "ro")
             self._connection = connection
+            connection.execute(f"PRAGMA query_only = {self.readonly:d}")
             if self.path is None:
                 create_tables(connection)
                 return
@@ -130,6 +131,10 @@ class Store:
             self.load_listing()
             if not self.readonly:
                 self._prepare_to_write(connection)
+
+    def _may_write(self) -> bool:
+        """Whether to open for writing: a reader that may tidies up SQLite's files as it leaves."""
+        return not self.readonly or (self.path is not None and os.access(self.path, os.W_OK))
 
     def _prepare_to_write(self, connection: sqlite3.Connection) -> None:
         lift_limits(connection)

@@ -1,0 +1,165 @@
+"""`everhash create | stats | verify | snapshot | restore`: a collection as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+import everhash
+from everhash import limits
+from everhash.cli.arguments import AsJson, File, file_argument, opened
+from everhash.cli.terminal import waiting
+from everhash.cli.words import counted, print_json, short, shown, size
+from everhash.errors import CollectionFileError
+from everhash.learn.options import whole_number
+
+Copy = Annotated[Path, file_argument("The snapshot's file.")]
+
+
+def create(
+    path: Annotated[Path, file_argument("The new file.")],
+    dim: Annotated[int, typer.Option(help="Features a row.", show_default=False)],
+    bits: Annotated[int, typer.Option(help="Hash functions a cycle; bits of a code.")] = 32,
+    labels_per_cycle: Annotated[
+        int | None, typer.Option(help="Labels a cycle. Default: 4 ceil(log2 k).")
+    ] = None,
+    coding: Annotated[
+        Literal["home", "full"],
+        typer.Option(help="Unlabelled entries keep their home cycle's bits, or those of all."),
+    ] = "home",
+    no_features: Annotated[
+        bool,
+        typer.Option("--no-features", help="Keep no features: smaller, but no refresh."),
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the codewords and the replay.")] = 0,
+) -> None:
+    """Make a collection: one file, still empty.
+
+    Example: everhash create shop.ever --dim 384 --bits 32
+    """
+    whole_number("--dim", dim, least=1, most=limits.DIMS)
+    whole_number("--seed", seed, least=0)
+    everhash.create(
+        path,
+        dim=dim,
+        bits=bits,
+        labels_per_cycle="auto" if labels_per_cycle is None else labels_per_cycle,
+        random_state=seed,
+        coding=coding,
+        keep_features=not no_features,
+    ).close()
+    typer.echo(f"created {shown(path)}: {counted(dim, 'feature')} a row, {bits} bits a code")
+
+
+def stats(path: File, as_json: AsJson = False) -> None:
+    """Show what a collection holds and what it costs; also while another process writes.
+
+    Example: everhash stats shop.ever --json
+    """
+    with opened(path, readonly=True) as collection:
+        found = collection.stats()
+    entries = found["entries"]
+    found["bytes_per_entry"] = round(found["bytes"] / entries, 1) if entries else None
+    if as_json:
+        print_json(found)
+        return
+    table = Table(title=Text(shown(path.name)), show_header=False)
+    table.add_column(style="bold")
+    table.add_column(justify="right")
+    table.add_column(style="dim")
+    for row in (*_contents(found), *_state(found)):
+        table.add_row(*row)
+    Console().print(table)
+
+
+def _contents(found: dict[str, Any]) -> list[tuple[str, str, str]]:
+    rows = [
+        ("entries", f"{found['entries']:,}", ""),
+        ("  labelled", f"{found['labelled']:,}", "by codeword: never stale"),
+        ("  unlabelled", f"{found['unlabelled']:,}", "by their own bits"),
+    ]
+    if found["read_only"]:
+        rows.append(("  read-only", f"{found['read_only']:,}", "no features: never refreshed"))
+    each = found["bytes_per_entry"]
+    return [
+        *rows,
+        ("labels", f"{found['labels']:,}", ""),
+        ("cycles", f"{found['cycles']:,}", f"{found['bits']} hash functions each"),
+        ("width", f"{found['width']:,} bits", f"from {counted(found['dim'], 'feature')} a row"),
+        ("coding", found["coding"], "home cycle's bits" if found["coding"] == "home" else "all"),
+        ("on disk", size(found["bytes"]), "" if each is None else f"{each:,} bytes an entry"),
+    ]
+
+
+def _state(found: dict[str, Any]) -> list[tuple[str, str, str]]:
+    last = found["last_refresh"]
+    when = "never" if last is None else str(last["at"])[:16].replace("T", " ")
+    flipped = "" if last is None else f"UTC; {short(last['bits_flipped'])} bits rewritten"
+    version, newest = found["mapping_version"], found["hasher_version"]
+    return [
+        ("stale bits", f"{found['stale_bits']:,}", "what a refresh rewrites, at most"),
+        ("last refresh", when, flipped),
+        ("mapping version", _version(version), "of unlabelled entries"),
+        ("  newest", _version(newest), "of queries and labelled entries"),
+        ("commits", f"{found['commit']:,}", ""),
+    ]
+
+
+def _version(version: int | None) -> str:
+    return "none" if version is None else f"{version:,}"
+
+
+def verify(path: File, as_json: AsJson = False) -> None:
+    """Read all of a file, hold it against its checksums, and encode its entries again.
+
+    Names what is damaged, and then ends with exit code 5.
+
+    Example: everhash verify shop.ever
+    """
+    with waiting():
+        found = everhash.verify(path)
+    if as_json:
+        print_json({"ok": not found.problems, **asdict(found)})
+    elif not found.problems:
+        entries = counted(found.entries, "entry", "entries")
+        typer.echo(f"ok: {entries} in {counted(found.parts, 'part')}")
+    else:
+        for problem in found.problems:
+            typer.echo(f"damaged: {shown(problem)}")
+    if found.problems:
+        raise CollectionFileError(
+            f"{path}: {counted(len(found.problems), 'problem')} found",
+            hint="make it anew from a snapshot: everhash restore COPY PATH",
+        )
+
+
+def snapshot(path: File, copy: Copy) -> None:
+    """Copy a collection as it is now to a new file; also while another process writes.
+
+    Example: everhash snapshot shop.ever monday.ever
+    """
+    with opened(path, readonly=True) as collection:
+        collection.snapshot(copy)
+        entries = counted(len(collection), "entry", "entries")
+    typer.echo(f"snapshot {shown(copy)}: {entries}, {size(copy.stat().st_size)}")
+
+
+def restore(
+    copy: Copy,
+    path: Annotated[Path, file_argument("The new collection's file.")],
+) -> None:
+    """Make a collection from a snapshot, after reading all of it.
+
+    Example: everhash restore monday.ever shop.ever
+    """
+    with waiting():
+        everhash.restore(copy, path)
+    with opened(path, readonly=True) as collection:
+        entries = counted(len(collection), "entry", "entries")
+    typer.echo(f"restored {shown(path)}: {entries}, {size(path.stat().st_size)}")

@@ -1,0 +1,146 @@
+"""`everhash export`: entries as a table, or the hasher as a model file."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from everhash.cli.arguments import INT64, File, file_argument, opened
+from everhash.cli.terminal import Bar
+from everhash.cli.words import counted, shown
+from everhash.collection.collection import Collection
+from everhash.errors import EverhashError, OptionError, StoreError
+from everhash.index.index import Entry
+
+COLUMNS = ("id", "labels", "home", "code")
+GROUP = 65_536
+"""Entries in a row group of a Parquet file."""
+
+
+def export(
+    path: File,
+    out: Annotated[
+        Path,
+        file_argument("New file: .parquet, .csv or .jsonl; .safetensors for the hasher."),
+    ],
+) -> None:
+    """Write all entries to a table, or the hasher to a model file.
+
+    A table has the columns id, labels, home and code.
+    Home is the cycle an unlabelled entry's bits belong to, code those bits:
+    in hexadecimal, eight to a byte, the first of them in the lowest bit.
+
+    Example: everhash export shop.ever shop.parquet
+    """
+    suffix = out.suffix.lower()
+    if suffix not in (*WRITERS, ".safetensors"):
+        endings = ", ".join((*WRITERS, ".safetensors"))
+        raise OptionError(f"{out} has no ending that export knows", hint=f"use one of {endings}")
+    with opened(path, readonly=True) as collection:
+        if suffix == ".safetensors":
+            with _whole_or_not_at_all(out) as partial:
+                collection.hasher.save(partial)
+            what = f"the hasher of {counted(len(collection.hasher.labels_), 'label')}"
+        else:
+            with (
+                Bar("exporting", len(collection)) as bar,
+                _whole_or_not_at_all(out) as partial,
+            ):
+                WRITERS[suffix](partial, collection, _passing(collection.entries(), bar))
+            what = counted(len(collection), "entry", "entries")
+    typer.echo(f"{what} in {shown(out)}")
+
+
+@contextmanager
+def _whole_or_not_at_all(out: Path) -> Iterator[Path]:
+    """Give a file to write to that becomes `out` once it is complete."""
+    if out.exists():
+        raise StoreError(f"{out} is there already", hint="choose another name")
+    partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
+    try:
+        yield partial
+        os.link(partial, out)  # unlike a rename it never replaces a file
+    except OSError as error:
+        if isinstance(error, EverhashError):
+            raise
+        raise StoreError(
+            f"{out} cannot be written: {error.strerror or error}",
+            hint="choose a folder you may write to, with room in it",
+        ) from None
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _passing(entries: Iterable[Entry], bar: Bar) -> Iterator[Entry]:
+    for entry in entries:
+        yield entry
+        bar.move(1)
+
+
+def _code(entry: Entry) -> str | None:
+    if entry.code is None:
+        return None
+    return np.packbits(entry.code, bitorder="little").tobytes().hex()
+
+
+def _write_csv(path: Path, _collection: Collection, entries: Iterator[Entry]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(COLUMNS)
+        for entry in entries:
+            labels = json.dumps(entry.labels, default=str, ensure_ascii=False)
+            table.writerow((entry.id, labels, entry.home, _code(entry)))
+
+
+def _write_jsonl(path: Path, _collection: Collection, entries: Iterator[Entry]) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        for entry in entries:
+            values = (entry.id, entry.labels, entry.home, _code(entry))
+            file.write(json.dumps(dict(zip(COLUMNS, values, strict=True)), default=str) + "\n")
+
+
+def _write_parquet(path: Path, collection: Collection, entries: Iterator[Entry]) -> None:
+    try:
+        pa: Any = import_module("pyarrow")
+        parquet: Any = import_module("pyarrow.parquet")
+    except ImportError:
+        raise OptionError(
+            "writing .parquet needs pyarrow, which is not installed",
+            hint="pip install pyarrow, or export to .csv or .jsonl",
+        ) from None
+    # a column has one type: numbers where all are, else texts
+    names = _plain if _all_numbers(entry.id for entry in collection.entries()) else str
+    labels = _plain if _all_numbers(collection.hasher.labels_) else str
+    kinds = {str: pa.string(), _plain: pa.int64()}
+    types = (kinds[names], pa.list_(kinds[labels]), pa.int32(), pa.string())
+    schema = pa.schema(list(zip(COLUMNS, types, strict=True)))
+    with parquet.ParquetWriter(path, schema) as writer:
+        while group := list(islice(entries, GROUP)):
+            columns = {
+                "id": [names(entry.id) for entry in group],
+                "labels": [[labels(label) for label in entry.labels] for entry in group],
+                "home": [entry.home for entry in group],
+                "code": [_code(entry) for entry in group],
+            }
+            writer.write_table(pa.table(columns, schema=schema))
+
+
+def _all_numbers(values: Iterable[Any]) -> bool:
+    return all(type(value) is int and value in INT64 for value in values)
+
+
+def _plain(value: Any) -> Any:
+    return value
+
+
+WRITERS = {".parquet": _write_parquet, ".csv": _write_csv, ".jsonl": _write_jsonl}

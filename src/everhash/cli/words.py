@@ -1,0 +1,67 @@
+"""Numbers and values as people read them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import typer
+
+
+def counted(n: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "entry", "entries"), counted(1200, "row")
+    ('1 entry', '1,200 rows')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def short(n: float) -> str:
+    """Return a number in full while it is small, in millions or more once it is not.
+
+    >>> short(1200), short(1_234_567), short(38_400_000_000)
+    ('1,200', '1.2 M', '38.4 G')
+    """
+    for power, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if n >= power:
+            return f"{n / power:.1f} {letter}"
+    return f"{n:,}"
+
+
+def size(n: float) -> str:
+    """Return bytes in the unit that fits.
+
+    >>> size(812), size(163_840)
+    ('812 bytes', '163.8 kB')
+    """
+    for power, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if n >= power:
+            return f"{n / power:.1f} {unit}"
+    return f"{n:,.0f} bytes"
+
+
+def share(part: int, whole: int) -> str:
+    """Return a part as a percentage.
+
+    >>> share(31, 1000)
+    '3.1 %'
+    """
+    return f"{100 * part / whole:.1f} %" if whole else "0.0 %"
+
+
+def shown(value: Any) -> str:
+    r"""Return a value on one line; what could move a terminal's cursor is spelled out.
+
+    >>> shown("caf\u00e9"), shown("two\nlines"), shown(7)
+    ('café', 'two\\nlines', '7')
+    """
+    text = str(value)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON value on one line."""
+    typer.echo(json.dumps(value, default=str))
