@@ -336,7 +336,12 @@ def create(
     model = hasher_to_bytes(hasher)
     about = {**fresh_about(options), "model_bytes": len(model)}
     target = None if path is None else Path(path)
-    return Collection(Store.create(target, about, pieces_of("model", model), durability=durability))
+    store = Store.create(target, about, pieces_of("model", model), durability=durability)
+    try:
+        return Collection(store)
+    except BaseException:
+        store.discard()
+        raise
 
 
 def open(  # noqa: A001 - the name users know from files

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash import limits
 from everhash.errors import CollectionFileError
 from everhash.index.features import Stored
 from everhash.index.ids import Id, as_id
@@ -30,6 +31,7 @@ from everhash.stream import LARGEST, Labels, as_label
 
 MOST_PLACES = 2**31 - 1
 """Entries a collection can hold."""
+ONE = np.float16(1).view(np.uint16)
 NARROW = [np.dtype(name) for name in ("u1", "i1", "u2", "i2", "u4", "i4")]
 Counts = NDArray[np.int64]
 
@@ -92,10 +94,13 @@ def read_lesson(arrays: Arrays, key: Key, n_features: int) -> Lesson:
     require(bool((np.abs(rows) < LARGEST).all()), key, "rows hold what cannot be learned")
     names = about_of(arrays, key)
     require(isinstance(names, list), key, "labels are no list")
+    require(len(names) <= limits.LABELS, key, f"it names more than {limits.LABELS} labels")
     values = [_label(name, key) for name in names]
     require(len(set(values)) == len(values), key, "a label stands twice")
     ascending = bool((np.diff(steps) >= 0).all()) and steps.max(initial=-1) < len(rows)
     require(ascending and which.max(initial=-1) < len(values), key, "labels fit no row")
+    once = len(np.unique(steps * max(1, len(values)) + which)) == len(steps)
+    require(once, key, "a row has a label twice")
     return Lesson(rows, Labels(values, steps, which))
 
 
@@ -123,6 +128,7 @@ def read_mapping(arrays: Arrays, key: Key, shape: tuple[int, int]) -> FrozenMapp
     about = about_of(arrays, key)
     counts = isinstance(about, dict) and set(about) == {"labels_per_cycle", "version"}
     counts = counts and all(type(n) is int and 0 < n <= 2**62 for n in about.values())
+    counts = counts and versions.min(initial=0) >= 0
     require(counts, key, "its counts are damaged")
     fits = cycles == max(1, -(-len(words) // about["labels_per_cycle"]))
     require(fits, key, f"{len(words)} labels do not need {cycles} cycles")
@@ -166,9 +172,11 @@ def read_entries(arrays: Arrays, key: Key, rows: int, n_labels: int) -> Records:
 
 def _names(text: NDArray[Any], key: Key, rows: int) -> list[Id]:
     try:
-        names = [as_id(name) for name in json.loads(text.tobytes())]
+        listed = json.loads(text.tobytes())
+        names = [as_id(name) for name in listed]
     except (ValueError, TypeError, RecursionError) as error:
         raise CollectionFileError(f"{key}: no ids: {error!s:.80}", hint=DAMAGED) from None
+    require(isinstance(listed, list), key, "no ids: they are no list")
     require(len(names) == rows, key, f"{len(names)} ids for {rows} entries")
     return names
 
@@ -222,7 +230,10 @@ def read_features(arrays: Arrays, key: Key, rows: int, n_features: int) -> tuple
     halves = _array(arrays, "halves", key, np.float16, (rows, n_features))
     scales = _array(arrays, "scales", key, np.float32, (rows,))
     require(bool((np.diff(places) > 0).all()), key, "places do not ascend")
-    require(bool((np.abs(scales) < LARGEST).all()), key, "scales beyond the largest")
+    usable = bool(((scales > 0) & (scales < LARGEST)).all())
+    require(usable, key, "scales beyond the largest, or not above 0")
+    largest = (halves.view(np.uint16) & 0x7FFF).max(initial=0)  # without the sign they sort as bits
+    require(largest <= ONE, key, "features beyond their scales")
     return places, Stored(halves, scales)
 
 

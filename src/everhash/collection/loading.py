@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,18 @@ from everhash.collection.formats import (
     require,
 )
 from everhash.collection.recorder import Recorder
-from everhash.errors import CodebookWarning, CollectionFileError, ModelFileError
-from everhash.index.index import CODINGS, UNLABELLED, Index
+from everhash.errors import CodebookWarning, CollectionFileError, LimitError, ModelFileError
+from everhash.index.index import CODINGS, REMOVED, UNLABELLED, Index
 from everhash.index.records import Change, Codes, Columns, join_codes, restore
 from everhash.learn.hasher import OnlineHasher
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.model_file import hasher_from_bytes
-from everhash.store.parts import Key, unpack
+from everhash.store.parts import DAMAGED, Key, unpack
 from everhash.store.store import Store
 
+KINDS = {"model", "lesson", "mapping", "entries", "change", "codes", "features"}
+MOST = 2**62
+"""Counts stay below this, so that counting on cannot overflow."""
 COUNTS = (
     "places",
     "model_bytes",
@@ -59,6 +63,7 @@ class Loaded:
 def load(store: Store) -> Loaded:
     """Read everything but features, which stay in the file until they are needed."""
     options = _check_about(store.about)
+    _check_listing(store, keep_features=options["keep_features"])
     hasher = load_hasher(store)
     features = FiledFeatures(store, hasher.n_features_in_)
     index = Index(hasher, features=features, **options)
@@ -74,33 +79,62 @@ def load(store: Store) -> Loaded:
 
 
 def _check_about(about: dict[str, Any]) -> dict[str, Any]:
-    counts = all(type(about.get(name)) is int and about[name] >= 0 for name in COUNTS)
+    counts = all(type(about.get(name)) is int and 0 <= about[name] <= MOST for name in COUNTS)
     options: Any = about.get("options")
     known = isinstance(options, dict) and set(options) == {"coding", "keep_features", "certify"}
     known = known and options["coding"] in CODINGS
     known = known and isinstance(options["keep_features"], bool)
-    require(counts and known and isinstance(options["certify"], bool), "head", "it is damaged")
+    known = known and isinstance(options["certify"], bool)
+    known = known and isinstance(about.get("refreshed"), dict | None)
+    require(counts and known, "head", "it is damaged")
     require(about["places"] <= MOST_PLACES, "head", "it claims more entries than can be")
     return dict(options)
 
 
+def _check_listing(store: Store, *, keep_features: bool) -> None:
+    """Hold the names of the parts against each other, and against what the head counts."""
+    about, parts = store.about, store.parts
+    require({key.kind for key in parts} <= KINDS, "head", "parts of an unknown kind")
+    starts = {kind: store.starts(kind) for kind in KINDS}
+    counts = {"lesson": about["lessons"], "change": about["changes"]}
+    for kind in ("model", "mapping", "lesson", "change"):
+        found = len(starts[kind])
+        numbered = starts[kind] == list(range(found)) and found == counts.get(kind, found)
+        require(numbered, f"{kind} parts", "some are missing, or more than the head counts")
+    changed = sum(parts[Key("change", start)].rows for start in starts["change"])
+    require(changed == about["changed"], "change parts", f"{changed} changed entries")
+    fits = min(starts["codes"], default=0) >= 0
+    fits = fits and starts["features"] == (starts["codes"] if keep_features else [])
+    require(fits, "codes and features", "they do not start where they should")
+    newest = max((part.written for part in parts.values()), default=0)
+    require(newest <= store.commit <= MOST, "head", "its commit is before that of a part")
+
+
 def load_hasher(store: Store) -> OnlineHasher:
     """Read the hasher as it was written, and learn what came after."""
+    model = _pieces(store, "model")
+    require(len(model) == store.about["model_bytes"], "model", "some of it is missing")
+    require(store.about["lesson_bytes"] <= len(model), "lesson parts", "they outgrew the model")
     try:
-        hasher = hasher_from_bytes(_pieces(store, "model"), "model")
+        hasher = hasher_from_bytes(model, "model")
     except ModelFileError as error:
         raise CollectionFileError(f"{store.name}: {error.message}", hint=error.hint) from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CodebookWarning)  # given when it happened
         for start in store.starts("lesson"):
             key = Key("lesson", start)
-            learn_again(hasher, read_lesson(store.read(key), key, hasher.n_features_in_))
+            lesson = read_lesson(store.read(key), key, hasher.n_features_in_)
+            require(len(lesson.rows) == store.parts[key].rows, key, f"{len(lesson.rows)} rows")
+            learn_again(hasher, lesson)
     return hasher
 
 
 def learn_again(hasher: OnlineHasher, lesson: Lesson) -> None:
     """Learn what was learned before."""
-    hasher.check_room(lesson.labels.values)
+    try:
+        hasher.check_room(lesson.labels.values)
+    except LimitError as error:
+        raise CollectionFileError(f"lesson: {error.message}", hint=DAMAGED) from None
     if len(lesson.rows):
         hasher.learn_rows(*lesson)
     else:
@@ -117,7 +151,12 @@ def load_mapping(store: Store, hasher: OnlineHasher) -> FrozenMapping | None:
         return None
     key = Key("mapping", 0)
     arrays = unpack(_pieces(store, "mapping"), key)
-    return read_mapping(arrays, key, (hasher.bits, hasher.n_features_in_))
+    mapping = read_mapping(arrays, key, (hasher.bits, hasher.n_features_in_))
+    known = len(mapping.words)
+    fits = np.array_equal(mapping.words, hasher.words_[:known])
+    fits = fits and np.array_equal(mapping.label_cycles, hasher.label_cycles_[:known])
+    require(fits, key, "its labels are not the hasher's")
+    return mapping
 
 
 def load_columns(store: Store, hasher: OnlineHasher, index: Index, recorder: Recorder) -> Columns:
@@ -129,17 +168,25 @@ def load_columns(store: Store, hasher: OnlineHasher, index: Index, recorder: Rec
         columns.extend(read_entries(store.read(key), key, store.parts[key].rows, n_labels), index)
     columns.join()
     require(len(columns.labels) == store.about["places"], "entries", "some are missing")
+    gone = columns.labels == REMOVED
     for start in store.starts("change"):
         change = load_change(store, start, len(columns.labels), n_labels)
         columns.change(change)
+        gone[change.places] |= columns.labels[change.places] == REMOVED
         recorder.touch(starts, change.places)
+    # entries may have been written again since a change, so it may do what is done already
+    require(
+        bool((columns.labels[gone] == REMOVED).all()), "change parts", "they bring back entries"
+    )
     return columns
 
 
 def load_change(store: Store, start: int, n_places: int, n_labels: int) -> Change:
     """Read one change."""
     key = Key("change", start)
-    return read_change(store.read(key), key, n_places, n_labels)
+    change = read_change(store.read(key), key, n_places, n_labels)
+    require(len(change.places) == store.parts[key].rows, key, f"{len(change.places)} entries")
+    return change
 
 
 def load_codes(
@@ -148,11 +195,13 @@ def load_codes(
     """Read the codes of all unlabelled entries."""
     cycles = len(mapping.functions) if mapping is not None else 0
     bits = hasher.bits if coding == "home" else max(1, hasher.bits * cycles)
-    parts = []
-    for start in store.starts("codes"):
+    homes = cycles if coding == "home" else min(cycles, 1)
+    parts, starts = [], store.starts("codes")
+    for start, stop in pairwise([*starts, MOST_PLACES]):
         key = Key("codes", start)
-        homes = cycles if coding == "home" else min(cycles, 1)
-        parts.append(read_codes(store.read(key), key, store.parts[key].rows, bits, homes))
+        codes = read_codes(store.read(key), key, store.parts[key].rows, bits, homes)
+        require(codes.places.max(initial=-1) < stop, key, "places beyond the next part's start")
+        parts.append(codes)
     return join_codes(parts)
 
 

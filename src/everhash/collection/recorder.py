@@ -230,20 +230,19 @@ def many_small(change: Transaction, kind: str, most: int) -> list[int]:
     Parts are sorted into sizes that differ eightfold; those of an eighth of `most` stay as they
     are. So a row is written again at most once a size.
     """
-    starts = change.parts.starts(kind)
-    sizes = [_size(change.parts[Key(kind, start)].rows, most) for start in starts]
-    for size in range(1, max(sizes, default=0) + 1):
-        last = next((i for i in range(len(sizes), 0, -1) if sizes[i - 1] > size), 0)
-        if len(starts) - last >= ALIKE and size < FULL:
-            return starts[last:]
-    return []
-
-
-FULL = 99
-
-
-def _size(rows: int, most: int) -> int:
-    return FULL if rows * ALIKE >= most else (max(rows, 1).bit_length() + 2) // 3
+    starts: list[int] = []
+    largest = 0
+    for start in reversed(change.parts.starts(kind)):
+        rows = change.parts[Key(kind, start)].rows
+        size = (max(rows, 1).bit_length() + 2) // 3
+        full = rows * ALIKE >= most
+        if len(starts) >= ALIKE and (full or size > largest):
+            break
+        if full:
+            return []
+        largest = max(largest, size)
+        starts.append(start)
+    return starts[::-1] if len(starts) >= ALIKE else []
 
 
 def write_pieces(change: Transaction, kind: str, data: bytes) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from everhash.collection.loading import load
-from everhash.errors import CollectionFileError, EverhashError
+from everhash.errors import CollectionFileError
 from everhash.index.index import Index
 from everhash.store.connection import typed_errors
 from everhash.store.parts import Key
@@ -64,7 +64,7 @@ def _checksums(store: Store) -> Iterator[str]:
     for key in sorted(store.parts):
         try:
             store.read_bytes(Key(*key))
-        except EverhashError as error:
+        except CollectionFileError as error:
             yield error.message
 
 

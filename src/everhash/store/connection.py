@@ -33,6 +33,7 @@ PAGE = 32_768
 LOG_BYTES = 16_000_000
 """Length of the write-ahead log from which on it is written back."""
 SLACK = 1 << 20
+FOREIGN = "{path} is no everhash collection"
 PATIENCE = 10.0
 """Seconds to wait for another connection that holds the file for a moment."""
 
@@ -45,30 +46,46 @@ def typed_errors(path: Path | str) -> Iterator[None]:
     except sqlite3.Error as error:
         raise _typed(error, path) from None
     except MemoryError:
-        raise StoreError(
-            f"{path}: out of memory", hint="free some, or use smaller batches; nothing was changed"
-        ) from None
+        raise _no_memory(path) from None
     except (OverflowError, UnicodeError) as error:
         raise CollectionFileError(f"{path}: {error}", hint=DAMAGED) from None
+
+
+def _no_memory(path: Path | str) -> StoreError:
+    hint = "free some, or use smaller batches; nothing was changed"
+    return StoreError(f"{path}: out of memory", hint=hint)
+
+
+RIGHTS = "check the disk and the rights to the file"
+REASONS: dict[int, tuple[type[EverhashError], str, str]] = {
+    sqlite3.SQLITE_BUSY: (LockedError, "{path} is held by another process", "try again"),
+    sqlite3.SQLITE_LOCKED: (LockedError, "{path} is held by another process", "try again"),
+    sqlite3.SQLITE_NOTADB: (CollectionFileError, FOREIGN, "`everhash create` makes one"),
+    sqlite3.SQLITE_FULL: (
+        StoreError,
+        "{path}: the disk is full",
+        "free some space; nothing was changed",
+    ),
+    sqlite3.SQLITE_READONLY: (
+        StoreError,
+        "{path} cannot be written",
+        "make it writable, or open it with readonly=True",
+    ),
+    sqlite3.SQLITE_IOERR: (StoreError, "{path}: {error}", RIGHTS),
+    sqlite3.SQLITE_CANTOPEN: (StoreError, "{path}: {error}", RIGHTS),
+    sqlite3.SQLITE_PERM: (StoreError, "{path}: {error}", RIGHTS),
+}
+"""SQLite's primary error codes as our errors: class, message, hint. Anything else is damage."""
 
 
 def _typed(error: sqlite3.Error, path: Path | str) -> EverhashError:
     # the low byte of SQLite's extended codes is the primary code
     code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return LockedError(f"{path} is held by another process", hint="try again")
-    if code == sqlite3.SQLITE_NOTADB:
-        return CollectionFileError(
-            f"{path} is no everhash collection", hint="`everhash create` makes one"
-        )
-    if code == sqlite3.SQLITE_FULL:
-        return StoreError(f"{path}: the disk is full", hint="free some space; nothing was changed")
-    if code == sqlite3.SQLITE_READONLY:
-        hint = "make it writable, or open it with readonly=True"
-        return StoreError(f"{path} cannot be written", hint=hint)
-    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return StoreError(f"{path}: {error}", hint="check the disk and the rights to the file")
-    return CollectionFileError(f"{path}: {error!s:.100}", hint=DAMAGED)
+    if code == sqlite3.SQLITE_NOMEM:
+        return _no_memory(path)
+    damaged = (CollectionFileError, "{path}: {error:.100}", DAMAGED)
+    kind, message, hint = REASONS.get(code, damaged)
+    return kind(message.format(path=path, error=str(error)), hint=hint)
 
 
 def connect(path: Path | None, mode: str) -> sqlite3.Connection:
@@ -79,7 +96,7 @@ def connect(path: Path | None, mode: str) -> sqlite3.Connection:
         mode: "ro", "rw" or "rwc", as in SQLite's URIs.
     """
     address = ":memory:" if path is None else f"file:{quote(str(path.resolve()))}?mode={mode}"
-    if path is not None and mode == "ro" and _is_still(path):
+    if path is not None and mode == "ro" and is_still(path):
         address += "&immutable=1"
     connection = sqlite3.connect(
         address,
@@ -95,10 +112,18 @@ def connect(path: Path | None, mode: str) -> sqlite3.Connection:
     return connection
 
 
-def _is_still(path: Path) -> bool:
-    """Whether nobody can write to the file: SQLite then needs none of its files beside it."""
+def is_still(path: Path) -> bool:
+    """Whether nobody writes to the file and we could not: SQLite must not leave files beside it.
+
+    They would belong to us, and keep the next writer out.
+    """
     log = path.with_name(path.name + "-wal")
-    return not log.exists() and not os.access(path.parent, os.W_OK)
+    return not log.exists() and not may_write(path)
+
+
+def may_write(path: Path) -> bool:
+    """Whether we have the right to write to a file, and to make others beside it."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
 def find(path: Path) -> Path:
@@ -108,6 +133,28 @@ def find(path: Path) -> Path:
     if not path.is_file():
         raise DataMissingError(f"no collection at {path}", hint="`everhash create` makes one")
     return path
+
+
+def use_log(connection: sqlite3.Connection, path: Path | str) -> None:
+    """Write changes to a log first, so that readers and the writer do not wait for each other."""
+    if connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
+        raise StoreError(f"{path}: no log can be kept", hint="check the disk and the rights to it")
+
+
+def beside(path: Path) -> list[Path]:
+    """Return the files that SQLite keeps beside its own."""
+    return [path.with_name(path.name + ending) for ending in ("-journal", "-wal", "-shm")]
+
+
+def check_free(path: Path) -> None:
+    """Refuse to make a file where there is one, or where a log would be taken for its own."""
+    for taken in (path, *beside(path)):
+        if taken.exists():
+            what = "is there already" if taken == path else "is left over from another file"
+            hint = (
+                "choose another name" if taken == path else "move it away, or choose another name"
+            )
+            raise StoreError(f"{taken} {what}", hint=hint)
 
 
 def create_tables(connection: sqlite3.Connection, page_size: int = PAGE) -> None:
@@ -123,9 +170,7 @@ def create_tables(connection: sqlite3.Connection, page_size: int = PAGE) -> None
 def check_tables(connection: sqlite3.Connection, path: Path | str) -> None:
     """Refuse a file that is not laid out as ours, before anything of it is used."""
     if _number(connection, "application_id") != APPLICATION:
-        raise CollectionFileError(
-            f"{path} is no everhash collection", hint="`everhash create` makes one"
-        )
+        raise CollectionFileError(FOREIGN.format(path=path), hint="`everhash create` makes one")
     version = _number(connection, "user_version")
     if version != VERSION:
         raise CollectionFileError(

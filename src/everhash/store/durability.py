@@ -51,7 +51,7 @@ class Syncer:
         self._dirty.set()
 
     def close(self) -> None:
-        """Write what is left and stop."""
+        """Stop, after asking the disk once more."""
         self._stop.set()
         self._dirty.set()
         self._thread.join()
@@ -62,7 +62,10 @@ class Syncer:
             self._dirty.wait()
             self._stop.wait(self._seconds)
             self._dirty.clear()
-            self._sync()
+            try:
+                self._sync()
+            except OSError:
+                self._dirty.set()  # asked again after the next interval, and by `close`
 
     def _sync(self) -> None:
         # locks live on the collection's own file, so opening and closing its log disturbs nobody

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from everhash.errors import LockedError, StoreError
@@ -45,8 +46,9 @@ def _acquire(lock: Path, collection: Path) -> int:
             ) from None
         # the last writer may have removed the file between our open and our lock
         if _same(file, lock):
-            os.truncate(file, 0)
-            os.pwrite(file, str(os.getpid()).encode(), 0)
+            with suppress(OSError):  # who it is helps others to find out, no more
+                os.truncate(file, 0)
+                os.pwrite(file, str(os.getpid()).encode(), 0)
             return file
         os.close(file)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,23 +13,26 @@ from everhash.errors import CollectionFileError, ReadOnlyError, StoreError
 from everhash.store.connection import (
     LOG_BYTES,
     PAGE,
-    VERSION,
+    beside,
+    check_free,
     check_tables,
     connect,
     create_tables,
     find,
     lift_limits,
     limit_lengths,
+    may_write,
     typed_errors,
+    use_log,
 )
 from everhash.store.durability import SYNCHRONOUS, Syncer, read_durability
 from everhash.store.lock import WriterLock
+from everhash.store.making import PUT, appearing, fill, lay_out, read_head, write_head
 from everhash.store.parts import DAMAGED, Arrays, Key, Listing, Part, checksum, unpack
 
-FORMAT = "everhash-collection"
-PUT = "INSERT OR REPLACE INTO part VALUES (?, ?, ?, ?, ?, ?)"
 DELETE = "DELETE FROM part WHERE kind = ? AND start = ?"
-HEAD = "INSERT OR REPLACE INTO head VALUES (1, ?, ?)"
+ROW = ("", 0, 0, 0, 0)
+"""Types of what `part` says of a part."""
 
 
 class Transaction:
@@ -62,22 +63,32 @@ class Store:
     as long as it lasts; the writer goes on meanwhile.
     """
 
-    def __init__(self, path: Path | None, *, readonly: bool, durability: str) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        readonly: bool,
+        durability: str,
+        lock: WriterLock | None = None,
+    ) -> None:
         self.path, self.readonly = path, readonly
         self.name: Path | str = path or "this collection"
         self.parts = Listing()
         self.about: dict[str, Any] = {}
         self.commit = 0
         self._kind, seconds = read_durability(durability)
-        self._lock = None if readonly or path is None else WriterLock(path)
+        self._lock = lock
+        if lock is None and path is not None and not readonly:
+            self._lock = WriterLock(path)
         self._syncer: Syncer | None = None
         self._connection: sqlite3.Connection | None = None
         try:
+            self._file = None if path is None else path.stat()
             self._connect()
         except BaseException:
             self.close()
             raise
-        if path is not None and self._kind == "interval":
+        if path is not None and self._kind == "interval" and not readonly:
             self._syncer = Syncer(path.with_name(path.name + "-wal"), seconds)
 
     @classmethod
@@ -94,33 +105,47 @@ class Store:
         read_durability(durability)
         if path is None:
             store = cls(None, readonly=False, durability=durability)
-            _fill(store.connection, about, parts)
+            fill(store.connection, about, parts)
             store.load_listing()
             return store
-        if path.exists():
-            raise StoreError(f"{path} is there already", hint="open it, or choose another name")
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+        check_free(path)
         lock = WriterLock(path)
         try:
-            with typed_errors(path):
-                _lay_out(partial, about, parts, page_size)
-            os.link(partial, path)  # unlike a rename it never replaces a file
-        except FileExistsError:
-            raise StoreError(f"{path} is there already", hint="open it") from None
-        finally:
-            partial.unlink(missing_ok=True)
+            with appearing(path) as partial:
+                lay_out(partial, about, parts, page_size)
+        except BaseException:
             lock.release()
-        _sync_folder(path.parent)
-        return cls(path, readonly=False, durability=durability)
+            raise
+        try:
+            return cls(path, readonly=False, durability=durability, lock=lock)
+        except BaseException:  # which has let go of the lock
+            for made in (path, *beside(path)):
+                made.unlink(missing_ok=True)
+            raise
 
     @classmethod
     def open(cls, path: Path, *, readonly: bool = False, durability: str = "commit") -> Self:
         """Open a store that is there."""
+        if not readonly and not may_write(find(path)):
+            raise StoreError(f"{path} cannot be written", hint="open it with readonly=True")
         return cls(find(path), readonly=readonly, durability=durability)
+
+    def discard(self) -> None:
+        """Close a store that was just made, and remove it."""
+        path, lock, self._lock = self.path, self._lock, None
+        try:
+            self.close()
+        finally:
+            for made in () if path is None else (path, *beside(path)):
+                made.unlink(missing_ok=True)
+            if lock is not None:
+                lock.release()
 
     def _connect(self) -> None:
         with typed_errors(self.name):
-            connection = connect(self.path, "rw" if self._may_write() else "ro")
+            # a reader that may write tidies up SQLite's files as it leaves
+            writes = not self.readonly or (self.path is not None and may_write(self.path))
+            connection = connect(self.path, "rw" if writes else "ro")
             self._connection = connection
             connection.execute(f"PRAGMA query_only = {self.readonly:d}")
             if self.path is None:
@@ -132,13 +157,9 @@ class Store:
             if not self.readonly:
                 self._prepare_to_write(connection)
 
-    def _may_write(self) -> bool:
-        """Whether to open for writing: a reader that may tidies up SQLite's files as it leaves."""
-        return not self.readonly or (self.path is not None and os.access(self.path, os.W_OK))
-
     def _prepare_to_write(self, connection: sqlite3.Connection) -> None:
         lift_limits(connection)
-        connection.execute("PRAGMA journal_mode = WAL")
+        use_log(connection, self.name)
         connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS[self._kind]}")
         page = int(connection.execute("PRAGMA page_size").fetchone()[0])
         connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_BYTES // page}")
@@ -159,6 +180,7 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Hold one state of the file: what is read inside belongs together."""
+        self._check_there()
         with typed_errors(self.name):
             self.run("BEGIN")
             try:
@@ -170,9 +192,9 @@ class Store:
 
     def load_listing(self) -> None:
         """Read what the file says it holds, and hold the list of parts against its head."""
-        about = _head(self.run("SELECT about, checksum FROM head").fetchall(), self.name)
+        about = read_head(self.connection, self.name)
         rows = self.run("SELECT kind, start, rows, written, checksum FROM part").fetchall()
-        whole = all(type(a) is type(b) for row in rows for a, b in zip(row, _TYPES, strict=True))
+        whole = all(type(a) is type(b) for row in rows for a, b in zip(row, ROW, strict=True))
         parts = Listing({Key(*row[:2]): Part(*row[2:]) for row in rows if whole})
         if not whole or (len(rows), parts.tally) != (about.pop("parts"), about.pop("tally")):
             raise CollectionFileError(f"{self.name}: parts are missing", hint=DAMAGED)
@@ -209,25 +231,39 @@ class Store:
             raise ReadOnlyError(
                 f"{self.name} was opened for reading", hint="open it without readonly=True"
             )
+        self._check_there()
         with typed_errors(self.name):
             self.run("BEGIN IMMEDIATE")
+            committing = False
             try:
                 change = Transaction(self)
                 yield change
                 self._give_back_space()
-                self._write_head(change)
+                write_head(self.connection, change.about, change.commit, change.parts)
+                committing = True
                 self.run("COMMIT")
             except BaseException:
                 if self.connection.in_transaction:
                     self.run("ROLLBACK")
+                if committing:
+                    self._erase_from_log()
                 raise
         self.parts, self.about, self.commit = change.parts, change.about, change.commit
         if self._syncer is not None:
             self._syncer.committed()
 
-    def _write_head(self, change: Transaction) -> None:
-        text = _head_text(change.about, change.commit, change.parts)
-        self.run(HEAD, (text, zlib.crc32(text.encode())))
+    def _erase_from_log(self) -> None:
+        """Write over a commit that failed: whole in the log, a crash would bring it back.
+
+        It can be whole if all that failed was asking the disk for it.
+        """
+        with suppress(sqlite3.Error, MemoryError):
+            self.run("BEGIN IMMEDIATE")
+            write_head(self.connection, self.about, self.commit, self.parts)
+            self.run("COMMIT")
+        with suppress(sqlite3.Error, MemoryError):
+            if self.connection.in_transaction:
+                self.run("ROLLBACK")
 
     def _give_back_space(self) -> None:
         """Return free pages to the file system once they are a quarter of the file."""
@@ -238,87 +274,45 @@ class Store:
 
     def copy_to(self, path: Path) -> None:
         """Write the present state to another file, compactly. It appears whole or not at all."""
-        if path.exists():
-            raise StoreError(f"{path} is there already", hint="choose another name")
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-        try:
-            with typed_errors(path):
+        check_free(path)
+        with appearing(path) as partial, typed_errors(path):
+            self.run("PRAGMA query_only = 0")  # it forbids to write other files too
+            try:
                 self.run("VACUUM INTO ?", (str(partial),))
-            with partial.open("rb+") as file:
-                os.fsync(file.fileno())
-            os.link(partial, path)
-        except OSError as error:
-            if isinstance(error, StoreError):
-                raise
-            raise StoreError(f"{path} cannot be written: {error.strerror}") from None
-        finally:
-            partial.unlink(missing_ok=True)
-        _sync_folder(path.parent)
+            finally:
+                self.run(f"PRAGMA query_only = {self.readonly:d}")
 
     @property
     def bytes_on_disk(self) -> int:
         """Length of the file, without the log beside it."""
+        self._check_there()
         return self.path.stat().st_size if self.path else 0
+
+    def _check_there(self) -> None:
+        """Refuse to go on with a file that was removed or replaced: nobody would find the calls."""
+        try:
+            same = self._file is None or os.path.samestat(os.stat(self.name), self._file)
+        except OSError:
+            same = False
+        if not same:
+            raise StoreError(
+                f"{self.name} is gone, or another file", hint="close it, open it again"
+            )
 
     def close(self) -> None:
         """Let go of the file. What was committed is there."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-        if self._syncer is not None:
-            self._syncer.close()
-            self._syncer = None
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
-
-
-_TYPES = ("", 0, 0, 0, 0)
-
-
-def _head_text(about: dict[str, Any], commit: int, parts: Listing) -> str:
-    counts = {"commit": commit, "parts": len(parts), "tally": parts.tally}
-    return json.dumps({"format": FORMAT, "version": VERSION, **counts, **about})
-
-
-def _head(rows: list[Any], name: Path | str) -> dict[str, Any]:
-    try:
-        (text, total), *more = rows
-        about = dict(json.loads(text))
-        ours = about.pop("format") == FORMAT and about.pop("version") == VERSION and not more
-        counts = all(type(about[key]) is int for key in ("commit", "parts", "tally"))
-        if ours and counts and zlib.crc32(text.encode()) == total:
-            return about
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        pass
-    raise CollectionFileError(f"{name}: its head is damaged", hint=DAMAGED)
-
-
-def _lay_out(partial: Path, about: dict[str, Any], parts: dict[Key, bytes], page_size: int) -> None:
-    connection = connect(partial, "rwc")
-    try:
-        connection.execute("PRAGMA synchronous = FULL")
-        create_tables(connection, page_size)
-        _fill(connection, about, parts)
-        connection.execute("PRAGMA journal_mode = WAL")
-    finally:
-        connection.close()
-
-
-def _fill(connection: sqlite3.Connection, about: dict[str, Any], parts: dict[Key, bytes]) -> None:
-    """Write the first parts and the head."""
-    listing = Listing()
-    for key, data in parts.items():
-        listing[key] = Part(0, 0, checksum(key, 0, 0, data))
-        connection.execute(PUT, (*key, *listing[key], data))
-    text = _head_text(about, 0, listing)
-    connection.execute(HEAD, (text, zlib.crc32(text.encode())))
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a new name in a folder durable."""
-    file = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
+        connection, self._connection = self._connection, None
+        syncer, self._syncer = self._syncer, None
+        lock, self._lock = self._lock, None
+        try:
+            if syncer is not None:
+                syncer.close()
+        except OSError as error:
+            raise StoreError(
+                f"{self.name}: the last calls may not be on the disk: {error}"
+            ) from None
+        finally:
+            if connection is not None:
+                connection.close()
+            if lock is not None:
+                lock.release()
