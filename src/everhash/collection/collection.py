@@ -124,8 +124,16 @@ class Collection:
                 return index.forget(places)
 
     def refresh(self, *, dry_run: bool = False) -> RefreshReport:
-        """Bring unlabelled entries up to date with the newest mapping."""
+        """Bring unlabelled entries up to date with the newest mapping.
+
+        A reader may ask what it would do; it then catches up, since the features that takes may be
+        there for the newest state only.
+        """
         with self._turn:
+            if dry_run and self._store.readonly:
+                self._state()
+                with self._store.reading():
+                    return self._move_on().index.refresh(dry_run=True)
             if dry_run:
                 return self._state().index.refresh(dry_run=True)
             index = self._writable().index
@@ -258,15 +266,22 @@ class Collection:
     def catch_up(self) -> bool:
         """Move a collection opened for reading to the newest state; return whether it is newer."""
         with self._turn:
-            store, state = self._store, self._state()
-            before, parts, about = store.commit, store.parts, store.about
-            if store.readonly:
-                with store.reading():
-                    store.load_listing()
-                    if store.commit != before:
-                        self._loaded = None  # stays so if anything fails from here on
-                        self._loaded = follow(store, parts, about, state)
-            return store.commit != before
+            self._state()
+            before = self._store.commit
+            if self._store.readonly:
+                with self._store.reading():
+                    self._move_on()
+            return self._store.commit != before
+
+    def _move_on(self) -> Loaded:
+        """Return the newest state, while the file is held."""
+        store, state = self._store, self._state()
+        before, parts, about = store.commit, store.parts, store.about
+        store.load_listing()
+        if store.commit != before:
+            self._loaded = None  # stays so if anything fails from here on
+            self._loaded = state = follow(store, parts, about, state)
+        return state
 
     # The file
 

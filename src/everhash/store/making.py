@@ -52,10 +52,16 @@ def read_head(connection: sqlite3.Connection, name: Path | str) -> dict[str, Any
 
 @contextmanager
 def appearing(path: Path) -> Iterator[Path]:
-    """Yield another name to write a file under; if that goes well it gets its own, else it goes."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    """Yield another name to write a file under; if that goes well it gets its own, else it goes.
+
+    Whoever calls this holds the lock of `path`, so what is there under that other name was left by
+    a process that died.
+    """
+    partial = path.with_name(f".{path.name}.partial")
     linked = False
     try:
+        for left in (partial, *beside(partial)):
+            left.unlink(missing_ok=True)
         with typed_errors(path):
             yield partial
         _sync(partial)

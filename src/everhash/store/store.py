@@ -153,7 +153,8 @@ class Store:
                 return
             limit_lengths(connection, self.path)
             check_tables(connection, self.name)
-            self.load_listing()
+            with self.reading():
+                self.load_listing()
             if not self.readonly:
                 self._prepare_to_write(connection)
 
@@ -275,12 +276,14 @@ class Store:
     def copy_to(self, path: Path) -> None:
         """Write the present state to another file, compactly. It appears whole or not at all."""
         check_free(path)
-        with appearing(path) as partial, typed_errors(path):
-            self.run("PRAGMA query_only = 0")  # it forbids to write other files too
-            try:
+        lock = WriterLock(path)
+        try:
+            with appearing(path) as partial:
+                self.run("PRAGMA query_only = 0")  # it forbids to write other files too
                 self.run("VACUUM INTO ?", (str(partial),))
-            finally:
-                self.run(f"PRAGMA query_only = {self.readonly:d}")
+        finally:
+            lock.release()
+            self.run(f"PRAGMA query_only = {self.readonly:d}")
 
     @property
     def bytes_on_disk(self) -> int:
