@@ -142,12 +142,11 @@ def one_by_one(folder: Path, calls: int = 2000) -> None:
     X, y, _ = source.call()
     with everhash.create(folder / "single.ever", DIM, BITS) as col:
         col.ingest(X, y)
-        for kind in ("learned", "unlabelled"):
+        for first, kind in ((-1, "learned"), (-calls - 1, "unlabelled")):
             start = perf_counter()
             for i in range(calls):
-                enter(
-                    col, kind, X[i : i + 1], y[i : i + 1], np.array([-2 * i - (kind == "learned")])
-                )
+                row = slice(i, i + 1)
+                enter(col, kind, X[row], y[row], np.array([first - i]))
             print(f"one row a call: {kind} {calls / (perf_counter() - start):,.0f} calls/s")
 
 

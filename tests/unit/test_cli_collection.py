@@ -29,7 +29,6 @@ from everhash import cli
 from everhash.cli.words import shown
 from everhash.errors import CodebookWarning
 
-
 WIDE = {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
 DIM = 8
 Write = Callable[..., Path]

@@ -39,7 +39,8 @@ ENTRIES = 8192
 class Pending:
     """What a call has done to hasher and index, to be written down."""
 
-    lessons: list[Lesson] = field(default_factory=list)
+    lesson: Lesson | None = None
+    new_labels: int = 0
     change: Change | None = None
     coded: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     refreshed: RefreshReport | None = None
@@ -71,10 +72,10 @@ class Collection:
             rows = as_rows(X, hasher.n_features_in_, "this collection")
             labels = as_labels(y, len(rows))
             hasher.check_room(labels.values)
-            self._check_labels(labels)
+            new = self._new_labels(labels)
             with self._changing() as pending:
                 hasher.learn_rows(rows, labels)
-                pending.lessons.append(Lesson(rows, labels))
+                pending.lesson, pending.new_labels = Lesson(rows, labels), len(new)
 
     def add(self, X: ArrayLike, ids: Iterable[Any] | None = None, y: Any = None) -> list[Id]:
         """Add entries and return their ids: labelled ones by codeword, others by their bits."""
@@ -89,13 +90,12 @@ class Collection:
             state = self._writable()
             hasher, index = state.hasher, state.index
             incoming = index.check(X, ids, y)
-            self._check_labels(incoming.labels)
+            new = self._new_labels(incoming.labels)
             with self._changing() as pending:
+                pending.lesson, pending.new_labels = self._words_for(new), len(new)
                 if learn:
                     hasher.learn_rows(incoming.rows, incoming.labels)
-                    pending.lessons.append(Lesson(incoming.rows, incoming.labels))
-                else:
-                    pending.lessons += self._words_for(incoming.labels)
+                    pending.lesson = Lesson(incoming.rows, incoming.labels)
                 return index.add_checked(incoming)
 
     def label(self, ids: Iterable[Any], y: Any) -> None:
@@ -104,9 +104,9 @@ class Collection:
             state = self._writable()
             hasher, index = state.hasher, state.index
             places, labels = index.check_labels(ids, y)
-            self._check_labels(labels)
+            new = self._new_labels(labels)
             with self._changing() as pending:
-                pending.lessons += self._words_for(labels)
+                pending.lesson, pending.new_labels = self._words_for(new), len(new)
                 pending.coded = unlabelled_among(index, places)
                 index.relabel(places, labels)
                 numbers = hasher.numbers(labels.values)[labels.which]
@@ -141,17 +141,17 @@ class Collection:
                 pending.refreshed = index.refresh()
             return pending.refreshed
 
-    def _check_labels(self, labels: Labels) -> None:
-        """Refuse labels that cannot be written down."""
-        for label in self.hasher.unknown(labels.values):
+    def _new_labels(self, labels: Labels) -> list[Hashable]:
+        """Return labels never seen before, or refuse those that cannot be written down."""
+        new = self.hasher.unknown(labels.values)
+        for label in new:
             label_to_json(label)
+        return new
 
-    def _words_for(self, labels: Labels) -> list[Lesson]:
+    def _words_for(self, new: list[Hashable]) -> Lesson | None:
         """Return the lesson that new labels are about to get their words."""
-        hasher = self.hasher
-        new, nothing = hasher.unknown(labels.values), np.empty(0, np.int64)
-        rows = np.empty((0, hasher.n_features_in_), np.float32)
-        return [Lesson(rows, Labels(new, nothing, nothing))] if new else []
+        rows, nothing = np.empty((0, self.hasher.n_features_in_), np.float32), np.empty(0, np.int64)
+        return Lesson(rows, Labels(new, nothing, nothing)) if new else None
 
     def _writable(self) -> Loaded:
         state = self._state()
@@ -169,7 +169,7 @@ class Collection:
         try:
             yield pending
             with self._store.transaction() as change:
-                recorder.write_hasher(change, pending.lessons, whole=whole)
+                recorder.write_hasher(change, pending.lesson, pending.new_labels, whole=whole)
                 recorder.write_mapping(change)
                 if pending.change is not None and len(pending.change.places):
                     recorder.write_change(change, pending.change, pending.coded)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
-from everhash.collection.formats import read_codes, read_entries, read_lesson, require
-from everhash.collection.loading import Loaded, learn_again, load, load_change, load_hasher
-from everhash.errors import CodebookWarning
+from everhash.collection.formats import read_codes, read_entries, require
+from everhash.collection.loading import (
+    Loaded,
+    check_head,
+    learn_on,
+    load,
+    load_change,
+    load_hasher,
+)
 from everhash.index.index import Index
 from everhash.index.records import Change, Codes, Columns, Records, append, join_codes, replay
-from everhash.learn.hasher import OnlineHasher
 from everhash.store.parts import Key, Listing
 from everhash.store.store import Store
 
@@ -20,26 +24,17 @@ from everhash.store.store import Store
 def follow(store: Store, parts: Listing, about: dict[str, Any], state: Loaded) -> Loaded:
     """Return the newest state, given the one before: its parts, its head, what was made of them."""
     now = store.about
+    check_head(store)
     if (now["epoch"], now["folds"]) != (about["epoch"], about["folds"]):
         return load(store)
     model = Key("model", 0)
     if parts[model] == store.parts.get(model):
-        state.hasher = _learn_on(store, state.hasher, about["lessons"])
+        learn_on(store, state.hasher, about["lessons"])
     else:
         state.hasher = load_hasher(store)
     state.index.hasher = state.hasher  # numbers and words of labels never change
     _follow_entries(store, state.index, about["changes"])
     return state
-
-
-def _learn_on(store: Store, hasher: OnlineHasher, known: int) -> OnlineHasher:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CodebookWarning)
-        for start in store.starts("lesson"):
-            if start >= known:
-                key = Key("lesson", start)
-                learn_again(hasher, read_lesson(store.read(key), key, hasher.n_features_in_))
-    return hasher
 
 
 def _follow_entries(store: Store, index: Index, known_changes: int) -> None:

@@ -24,6 +24,7 @@ from everhash.index.features import Stored
 from everhash.index.ids import Id, as_id
 from everhash.index.index import SEVERAL, UNLABELLED
 from everhash.index.records import Change, Codes, Records
+from everhash.learn.hasher import OnlineHasher
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.model_file import label_from_json, label_to_json
 from everhash.store.parts import DAMAGED, Arrays, Key, about_of, pack
@@ -31,6 +32,8 @@ from everhash.stream import LARGEST, Labels, as_label
 
 MOST_PLACES = 2**31 - 1
 """Entries a collection can hold."""
+LABEL = 64
+"""Bytes a label is taken to weigh by itself."""
 ONE = np.float16(1).view(np.uint16)
 NARROW = [np.dtype(name) for name in ("u1", "i1", "u2", "i2", "u4", "i4")]
 Counts = NDArray[np.int64]
@@ -41,6 +44,13 @@ class Lesson(NamedTuple):
 
     rows: NDArray[np.float32]
     labels: Labels
+
+
+def weight(lesson: Lesson, new: int, hasher: OnlineHasher) -> int:
+    """Return about how many bytes a lesson adds to a file or, with new labels, to the hasher."""
+    begun, d = hasher._begun, hasher.n_features_in_
+    functions = -(-8 * begun.bits * d // begun.labels_per_cycle)
+    return lesson.rows.nbytes + new * (functions + begun.bits + 8 * begun.replay + LABEL)
 
 
 def require(condition: bool, key: Key | str, problem: str) -> None:

@@ -20,6 +20,7 @@ from everhash.collection.formats import (
     read_lesson,
     read_mapping,
     require,
+    weight,
 )
 from everhash.collection.recorder import Recorder
 from everhash.errors import CodebookWarning, CollectionFileError, LimitError, ModelFileError
@@ -62,8 +63,7 @@ class Loaded:
 
 def load(store: Store) -> Loaded:
     """Read everything but features, which stay in the file until they are needed."""
-    options = _check_about(store.about)
-    _check_listing(store, keep_features=options["keep_features"])
+    options = check_head(store)
     hasher = load_hasher(store)
     features = FiledFeatures(store, hasher.n_features_in_)
     index = Index(hasher, features=features, **options)
@@ -76,6 +76,13 @@ def load(store: Store) -> Loaded:
     restore(index, columns, mapping, codes)
     recorder.mark()
     return Loaded(hasher, index, recorder)
+
+
+def check_head(store: Store) -> dict[str, Any]:
+    """Hold the head against itself and against the list of parts; return the options in it."""
+    options = _check_about(store.about)
+    _check_listing(store, keep_features=options["keep_features"])
+    return options
 
 
 def _check_about(about: dict[str, Any]) -> dict[str, Any]:
@@ -119,18 +126,25 @@ def load_hasher(store: Store) -> OnlineHasher:
         hasher = hasher_from_bytes(model, "model")
     except ModelFileError as error:
         raise CollectionFileError(f"{store.name}: {error.message}", hint=error.hint) from None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CodebookWarning)  # given when it happened
-        for start in store.starts("lesson"):
-            key = Key("lesson", start)
-            lesson = read_lesson(store.read(key), key, hasher.n_features_in_)
-            require(len(lesson.rows) == store.parts[key].rows, key, f"{len(lesson.rows)} rows")
-            learn_again(hasher, lesson)
+    learn_on(store, hasher, 0)
     return hasher
 
 
-def learn_again(hasher: OnlineHasher, lesson: Lesson) -> None:
-    """Learn what was learned before."""
+def learn_on(store: Store, hasher: OnlineHasher, known: int) -> None:
+    """Learn the lessons from this number on; all of them weigh no more than the model."""
+    total = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CodebookWarning)  # given when it happened
+        for start in store.starts("lesson")[known:]:
+            key = Key("lesson", start)
+            lesson = read_lesson(store.read(key), key, hasher.n_features_in_)
+            require(len(lesson.rows) == store.parts[key].rows, key, f"{len(lesson.rows)} rows")
+            total += weight(lesson, len(hasher.unknown(lesson.labels.values)), hasher)
+            require(total <= store.about["lesson_bytes"], key, "it outgrows what the head counts")
+            _learn_again(hasher, lesson)
+
+
+def _learn_again(hasher: OnlineHasher, lesson: Lesson) -> None:
     try:
         hasher.check_room(lesson.labels.values)
     except LimitError as error:

@@ -17,6 +17,7 @@ from everhash.collection.formats import (
     pack_features,
     pack_lesson,
     pack_mapping,
+    weight,
 )
 from everhash.index.features import Stored
 from everhash.index.index import Index
@@ -72,19 +73,24 @@ class Recorder:
 
     # The hasher
 
-    def write_hasher(self, change: Transaction, lessons: list[Lesson], *, whole: bool) -> None:
-        """Write lessons, or the hasher if they weigh more; `whole` if there is more than them."""
-        if not lessons and not whole:
+    def write_hasher(
+        self, change: Transaction, lesson: Lesson | None, new: int, *, whole: bool
+    ) -> None:
+        """Write a lesson with so many new labels, or the hasher if lessons weigh more than it.
+
+        `whole` if the hasher has learned more than the lesson.
+        """
+        if lesson is None:
+            if whole:
+                self._write_model(change)
             return
-        about, weight = change.about, sum(lesson.rows.nbytes for lesson in lessons)
-        heavy = about["lesson_bytes"] + weight > about["model_bytes"]
-        if whole or heavy or about["lessons"] + len(lessons) > SMALL:
+        about = change.about
+        total = about["lesson_bytes"] + weight(lesson, new, self._hasher)
+        if whole or total > about["model_bytes"] or about["lessons"] == SMALL:
             self._write_model(change)
             return
-        for lesson in lessons:
-            change.put(Key("lesson", about["lessons"]), len(lesson.rows), pack_lesson(lesson))
-            about["lessons"] += 1
-        about["lesson_bytes"] += weight
+        change.put(Key("lesson", about["lessons"]), len(lesson.rows), pack_lesson(lesson))
+        about.update(lessons=about["lessons"] + 1, lesson_bytes=total)
 
     def _write_model(self, change: Transaction) -> None:
         delete_all(change, "lesson")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
+import zlib
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -157,6 +160,32 @@ def check_free(path: Path) -> None:
             raise StoreError(f"{taken} {what}", hint=hint)
 
 
+def check_log(path: Path) -> None:
+    """Refuse a log that another collection has left beside this one: SQLite would apply it.
+
+    It happens when a file is copied over one whose process had died.
+    """
+    log = path.with_name(path.name + "-wal")
+    if log.exists() and log.stat().st_size:
+        own, seen = _identity(path, "&immutable=1"), _identity(path, "")
+        if None not in (own, seen) and own != seen:
+            raise CollectionFileError(
+                f"{log} belongs to another collection", hint="move it away; it is not applied"
+            )
+
+
+def _identity(path: Path, how: str) -> str | None:
+    """Return which collection a file says it is, without its log if it is immutable."""
+    try:
+        address = f"file:{quote(str(path.resolve()))}?mode=ro{how}"
+        with closing(sqlite3.connect(address, uri=True)) as connection:
+            limit_lengths(connection, path)
+            text, total = connection.execute("SELECT about, checksum FROM head").fetchone()
+        return str(json.loads(text)["file"]) if zlib.crc32(text.encode()) == total else None
+    except (sqlite3.Error, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None  # opening it will say what is wrong
+
+
 def create_tables(connection: sqlite3.Connection, page_size: int = PAGE) -> None:
     """Lay out an empty file."""
     connection.execute(f"PRAGMA page_size = {page_size:d}")
@@ -178,7 +207,7 @@ def check_tables(connection: sqlite3.Connection, path: Path | str) -> None:
             hint="it may come from a newer everhash; upgrade to read it",
         )
     found = connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
-    if sorted(row[0] for row in found) != sorted(SCHEMA):
+    if Counter(row[0] for row in found) != Counter(SCHEMA):
         raise CollectionFileError(f"{path} has other tables than a collection", hint=DAMAGED)
 
 

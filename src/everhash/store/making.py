@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import sqlite3
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +92,17 @@ def lay_out(partial: Path, about: dict[str, Any], parts: dict[Key, bytes], page_
         connection.close()
 
 
+def name_anew(path: Path) -> None:
+    """Make a copy a collection of its own, that no log of the original can be taken for its own."""
+    with closing(connect(path, "rw")) as connection:
+        ((text, _),) = connection.execute("SELECT about, checksum FROM head").fetchall()
+        text = json.dumps({**json.loads(text), "file": secrets.token_hex(8)})
+        connection.execute(HEAD, (text, zlib.crc32(text.encode())))
+
+
 def fill(connection: sqlite3.Connection, about: dict[str, Any], parts: dict[Key, bytes]) -> None:
     """Write the first parts and the head."""
+    about = {**about, "file": secrets.token_hex(8)}
     listing = Listing()
     for key, data in parts.items():
         listing[key] = Part(0, 0, checksum(key, 0, 0, data))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,6 +17,7 @@ from everhash.store.connection import (
     PAGE,
     beside,
     check_free,
+    check_log,
     check_tables,
     connect,
     create_tables,
@@ -27,10 +30,21 @@ from everhash.store.connection import (
 )
 from everhash.store.durability import SYNCHRONOUS, Syncer, read_durability
 from everhash.store.lock import WriterLock
-from everhash.store.making import PUT, appearing, fill, lay_out, read_head, write_head
+from everhash.store.making import (
+    PUT,
+    appearing,
+    fill,
+    lay_out,
+    name_anew,
+    read_head,
+    write_head,
+)
 from everhash.store.parts import DAMAGED, Arrays, Key, Listing, Part, checksum, unpack
 
 DELETE = "DELETE FROM part WHERE kind = ? AND start = ?"
+OPENING = threading.Lock()
+OPEN: Counter[Path | None] = Counter()
+"""Files this process has open. Looking at one of them without its log would drop its locks."""
 ROW = ("", 0, 0, 0, 0)
 """Types of what `part` says of a part."""
 
@@ -145,8 +159,12 @@ class Store:
         with typed_errors(self.name):
             # a reader that may write tidies up SQLite's files as it leaves
             writes = not self.readonly or (self.path is not None and may_write(self.path))
-            connection = connect(self.path, "rw" if writes else "ro")
-            self._connection = connection
+            with OPENING:
+                if self.path is not None and self.path.resolve() not in OPEN:
+                    check_log(self.path)
+                connection = connect(self.path, "rw" if writes else "ro")
+                self._connection, self._place = connection, self.path and self.path.resolve()
+                OPEN[self._place] += 1
             connection.execute(f"PRAGMA query_only = {self.readonly:d}")
             if self.path is None:
                 create_tables(connection)
@@ -281,6 +299,7 @@ class Store:
             with appearing(path) as partial:
                 self.run("PRAGMA query_only = 0")  # it forbids to write other files too
                 self.run("VACUUM INTO ?", (str(partial),))
+                name_anew(partial)
         finally:
             lock.release()
             self.run(f"PRAGMA query_only = {self.readonly:d}")
@@ -316,6 +335,10 @@ class Store:
             ) from None
         finally:
             if connection is not None:
-                connection.close()
+                with OPENING:
+                    connection.close()
+                    OPEN.subtract([self._place])
+                    if OPEN[self._place] <= 0:
+                        del OPEN[self._place]
             if lock is not None:
                 lock.release()

@@ -1,0 +1,209 @@
+"""A script of calls, and everything that can be observed of a collection after each of them."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterator
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import everhash
+from everhash import Collection
+from everhash.collection import recorder
+from everhash.store import store
+
+DIM, BITS, LABELS = 16, 16, 10
+PROBES = np.random.default_rng(7).integers(0, 17, (6, DIM)).astype(np.float32)
+SPENT = {"at", "seconds", "entries_touched", "bits_recomputed", "bits_certified", "homes_checked"}
+"""What a refresh cost, which depends on how often the file was opened."""
+State = dict[str, str]
+"""One digest for each thing that can be observed."""
+
+
+class Call(NamedTuple):
+    """A call of the public interface."""
+
+    method: str
+    arguments: dict[str, Any]
+
+    def run(self, collection: Collection) -> None:
+        getattr(collection, self.method)(**self.arguments)
+
+    def __str__(self) -> str:
+        sizes = (f"{name}={np.shape(value)}" for name, value in self.arguments.items())
+        return f"{self.method}({', '.join(sizes)})"
+
+
+class Script(NamedTuple):
+    """Calls, and the states before the first and after each of them."""
+
+    calls: list[Call]
+    states: list[State]
+
+
+def create(path: Path | None, durability: str = "commit") -> Collection:
+    """Make the collection a script begins with."""
+    return everhash.create(path, DIM, BITS, labels_per_cycle=4, durability=durability)
+
+
+@cache
+def script() -> Script:
+    """Return a short script that does everything."""
+    return write_script(24, seed=9)
+
+
+def filled(path: Path, calls: int) -> Collection:
+    """Return a collection after so many calls of the short script."""
+    collection = create(path)
+    for call in script().calls[:calls]:
+        call.run(collection)
+    return collection
+
+
+def use_small_parts(log: int = 2_000_000) -> None:
+    """Let short scripts merge, fold and compact parts, and write the log back at so many bytes.
+
+    To be called in a process of the test's own.
+    """
+    sizes = {"SMALL": 6, "ENTRIES": 128, "BLOCK_BYTES": 4000, "PIECE": 5000}
+    for module, names in ((recorder, sizes), (store, {"LOG_BYTES": log})):
+        for name, size in names.items():
+            assert hasattr(module, name)
+            setattr(module, name, size)
+
+
+def write_script(length: int, seed: int) -> Script:
+    """Make up calls, and run them undisturbed in memory to know what has to come of them."""
+    calls = []
+    with create(None) as collection:
+        states = [observe(collection)]
+        for call in islice(_calls(collection, np.random.default_rng(seed)), length):
+            call.run(collection)
+            calls.append(call)
+            states.append(observe(collection))
+    return Script(calls, states)
+
+
+def _calls(collection: Collection, rng: np.random.Generator) -> Iterator[Call]:
+    """Go through all kinds of calls in ever new orders, each fit for what the last ones left."""
+    author = _Author(collection, rng)
+    first = [author.learn, author.ingest, author.add, author.add_with_ids]
+    deck = [*first, author.add, author.ingest_mixed, author.label, author.remove, author.refresh]
+    for write in first:
+        yield write()
+    while True:
+        for place in rng.permutation(len(deck)).tolist():
+            yield deck[place]()
+
+
+class _Author:
+    """Writes calls of each kind."""
+
+    def __init__(self, collection: Collection, rng: np.random.Generator) -> None:
+        self._collection, self._rng = collection, rng
+        self._centers = rng.integers(0, 17, (LABELS, DIM))
+
+    def learn(self) -> Call:
+        X, y = self._rows(12)
+        return Call("learn", {"X": X, "y": y})
+
+    def ingest(self) -> Call:
+        X, y = self._rows(8)
+        return Call("ingest", {"X": X, "y": y})
+
+    def ingest_mixed(self) -> Call:
+        """Labels, several labels and no label, under names."""
+        X, y = self._rows(6)
+        y[0], y[1] = {y[0], "both"}, None
+        return Call("ingest", {"X": X, "y": y, "ids": self._names("i", 6)})
+
+    def add(self) -> Call:
+        return Call("add", {"X": self._rows(10)[0]})
+
+    def add_with_ids(self) -> Call:
+        X, y = self._rows(5)
+        return Call("add", {"X": X, "y": [None, *y[1:]], "ids": self._names("a", 5)})
+
+    def label(self) -> Call:
+        chosen = self._living(5)
+        return Call("label", {"ids": chosen, "y": self._rows(len(chosen))[1]})
+
+    def remove(self) -> Call:
+        return Call("remove", {"ids": self._living(7)})
+
+    def refresh(self) -> Call:
+        return Call("refresh", {})
+
+    def _rows(self, n: int) -> tuple[NDArray[np.float32], list[Any]]:
+        y = self._rng.integers(0, LABELS, n)
+        noise = self._rng.integers(-4, 5, (n, DIM))
+        return np.clip(self._centers[y] + noise, 0, 16).astype(np.float32), y.tolist()
+
+    def _names(self, kind: str, n: int) -> list[Any]:
+        """Numbers far from the default ones, or strings."""
+        first = int(self._rng.integers(0, 2**40))
+        named = self._rng.random() < 0.5
+        return [f"{kind}{first + i}" if named else first + i for i in range(n)]
+
+    def _living(self, n: int) -> list[Any]:
+        ids = [entry.id for entry in self._collection.entries()]
+        return [ids[place] for place in self._rng.permutation(len(ids))[:n]]
+
+
+def observe(collection: Collection) -> State:
+    """Return digests of all that a collection shows of itself."""
+    hasher, stats = collection.hasher, collection.stats()
+    report = stats.pop("last_refresh") or {}
+    seen = {
+        "entries": [_plain(vars(entry)) for entry in collection.entries()],
+        "labels": hasher.labels_,
+        "codewords": _plain(hasher.codewords_),
+        "margins": _plain(hasher.margins(PROBES)),
+        "asymmetric": _plain(vars(collection.search(PROBES, 10))),
+        "hamming": _plain(vars(collection.search(PROBES, 10, "hamming"))),
+        "stats": [item for item in stats.items() if item[0] not in ("path", "bytes")],
+        "refresh": [item for item in report.items() if item[0] not in SPENT],
+    }
+    return {name: hashlib.sha256(repr(value).encode()).hexdigest() for name, value in seen.items()}
+
+
+def observe_file(path: Path) -> State:
+    """Return what somebody sees who opens the file now."""
+    with everhash.open(path, readonly=True) as collection:
+        return observe(collection)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist() if value.dtype == object else (value.shape, value.tobytes())
+    return value
+
+
+def check_state(found: State, *expected: State, when: str) -> None:
+    """Fail unless the state is one of those expected, and say what differs."""
+    if found not in expected:
+        differ = [[name for name in found if found[name] != state[name]] for state in expected]
+        raise AssertionError(f"{when}: not a state that was expected; other are {differ}")
+
+
+def check_sound(path: Path) -> None:
+    """Fail if reading all of the file shows any damage."""
+    problems = everhash.verify(path).problems
+    assert not problems, f"{path}: {problems}"
+
+
+def copy(path: Path, target: Path) -> None:
+    """Copy a collection's file and log, as a crash would leave them, over what is there."""
+    for end in ("", "-wal", "-shm"):
+        source, copied = (file.with_name(file.name + end) for file in (path, target))
+        copied.unlink(missing_ok=True)
+        if end != "-shm" and source.exists():
+            shutil.copyfile(source, copied)

@@ -1,0 +1,161 @@
+"""Every write, sync, truncation, read and allocation of SQLite fails, in every call of a script."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import accumulate, count, repeat
+from pathlib import Path
+
+import everhash
+from everhash.errors import StoreError
+from tests.crash.apart import apart
+from tests.crash.injection import Faults, inject_into_files, inject_into_memory
+from tests.crash.script import (
+    check_sound,
+    check_state,
+    create,
+    observe,
+    observe_file,
+    use_small_parts,
+    write_script,
+)
+from tests.crash.trial import Trial, journal_of
+
+CALLS = 54
+KINDS = ("write", "sync", "truncate", "read")
+ALL = 60
+"""Allocations that all fail one after the other; of those beyond only some do."""
+
+
+def test_a_call_that_the_disk_fails_changes_nothing(tmp_path: Path) -> None:
+    seen = apart(fail_files, str(tmp_path))
+    assert seen["calls"] == CALLS
+    assert min(seen[f"{kind}: raised"] for kind in ("write", "sync", "read")) > 0
+    assert min(seen[f"{kind}: went on"] for kind in KINDS) > 0, "the log was never written back"
+
+
+def test_a_call_that_gets_no_memory_changes_nothing(tmp_path: Path) -> None:
+    """All allocations of a call up to number 60 fail, and about one of twenty beyond."""
+    seen = apart(fail_memory, str(tmp_path))
+    assert seen["calls"] == CALLS
+    assert seen["memory: raised"] > 1000
+
+
+def test_a_create_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    apart(fail_creates, str(tmp_path), False)
+    apart(fail_creates, str(tmp_path), True)
+
+
+def test_an_open_that_fails_can_be_repeated(tmp_path: Path) -> None:
+    apart(fail_opens, str(tmp_path), False)
+    apart(fail_opens, str(tmp_path), True)
+
+
+def test_verify_never_takes_a_lack_of_memory_for_damage(tmp_path: Path) -> None:
+    apart(fail_verifications, str(tmp_path))
+
+
+def fail_files(folder: str) -> Counter[str]:
+    """Fail every operation of every kind in every call; in every other one, all after it too."""
+    faults = inject_into_files()
+    use_small_parts(log=300_000)
+    trial = Trial(Path(folder, "a.ever"), write_script(CALLS, seed=1), faults)
+    for number in range(CALLS):
+        for kind in KINDS:
+            trial.make(number, kind, count(1), lasting=number % 2 == 1)
+            if kind != KINDS[-1]:
+                trial.undo()
+    trial.close()
+    return trial.seen + Counter(calls=CALLS)
+
+
+def fail_memory(folder: str) -> Counter[str]:
+    """Fail allocations in every call; in every other one, all after it too."""
+    faults, rng = inject_into_memory(), random.Random(5)
+    use_small_parts()
+    trial = Trial(Path(folder, "a.ever"), write_script(CALLS, seed=1), faults)
+    for number in range(CALLS):
+        trial.make(number, "memory", with_gaps(rng), lasting=number % 2 == 1)
+    trial.close()
+    return trial.seen + Counter(calls=CALLS)
+
+
+def with_gaps(rng: random.Random, step: int = 40) -> Iterator[int]:
+    """Count to `ALL`, then on in random steps."""
+    yield from range(1, ALL + 1)
+    yield from accumulate(repeat(step), lambda n, step: n + rng.randint(1, step), initial=ALL + 1)
+
+
+def fail_creates(folder: str, memory: bool) -> None:
+    """Fail what it takes to make a collection: then there is none, nor anything else."""
+    faults, state = inject(memory), write_script(0, seed=0).states[0]
+    for number, fails in enumerate(each_fault(faults, memory, step=200)):
+        path = Path(folder, f"{memory}{number}", "new.ever")
+        path.parent.mkdir()
+        if fails(partial(make, path)):
+            assert not os.listdir(path.parent), os.listdir(path.parent)
+            create(path).close()
+        check_state(observe_file(path), state, when=str(path))
+        assert journal_of(path) == "wal", "readers would hold up the writer"
+
+
+def fail_opens(folder: str, memory: bool) -> None:
+    """Fail what it takes to open a collection: the next one who tries can."""
+    faults, path = inject(memory), Path(folder, f"{memory}.ever")
+    script = write_script(20, seed=0)
+    with create(path) as collection:
+        for call in script.calls:
+            call.run(collection)
+    for number, fails in enumerate(each_fault(faults, memory)):
+        fails(partial(look, path, readonly=number // 2 % 2 == 0))
+        with everhash.open(path) as collection:
+            check_state(observe(collection), script.states[-1], when=f"fault {number}")
+
+
+def fail_verifications(folder: str) -> None:
+    """Fail allocations while a sound file is read: no damage is reported."""
+    faults, path = inject(memory=True), Path(folder, "sound.ever")
+    script = write_script(20, seed=0)
+    with create(path) as collection:
+        for call in script.calls:
+            call.run(collection)
+    for fails in each_fault(faults, memory=True):
+        fails(partial(check_sound, path))
+
+
+def make(path: Path) -> None:
+    create(path).close()
+
+
+def look(path: Path, *, readonly: bool) -> None:
+    everhash.open(path, readonly=readonly).close()
+
+
+Fails = Callable[[Callable[[], None]], bool]
+
+
+def inject(memory: bool) -> Faults:
+    return inject_into_memory() if memory else inject_into_files()
+
+
+def each_fault(faults: Faults, memory: bool, step: int = 40) -> Iterator[Fails]:
+    """Go through all faults; each runs something with it, and returns whether that raised."""
+    rng = random.Random(6)
+    for kind in ("memory",) if memory else (*KINDS, "open"):
+        for n in with_gaps(rng, step) if memory else count(1):
+
+            def fails(action: Callable[[], None], kind: str = kind, n: int = n) -> bool:
+                with faults.at(kind, n, lasting=n % 2 == 0):
+                    try:
+                        action()
+                    except StoreError:
+                        return True
+                return False
+
+            yield fails
+            if not faults.hits:
+                break

@@ -1,0 +1,108 @@
+"""Hostile files: heads that are none, or that count what is not there.
+
+A case is an edit of a good file (see `forging.write_victim`), after which every checksum is right
+again, and what must be said of it: by the error, or by a problem that `verify` names.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.fuzz.forging import Edit, Forgery, run, tell
+
+Case = tuple[Edit, str]
+BOMB = "[" * 100_000 + "]" * 100_000
+FIELDS = (
+    "format",
+    "version",
+    "commit",
+    "options",
+    "places",
+    "lessons",
+    "lesson_bytes",
+    "model_bytes",
+    "changes",
+    "changed",
+    "epoch",
+    "folds",
+)
+
+
+def say(text: str | bytes) -> Edit:
+    """Put something else in place of the head."""
+
+    def edit(forgery: Forgery) -> None:
+        forgery.text = text
+
+    return edit
+
+
+def claim_head(**told: Any) -> Edit:
+    """Let the head say this, whatever is true."""
+    return lambda forgery: forgery.told.update(told)
+
+
+def forget(name: str) -> Edit:
+    return lambda forgery: forgery.head.pop(name)
+
+
+NO_HEADS: dict[str, Case] = {
+    "lessons that say they weigh nothing": (tell("lesson_bytes", 0), "outgrows"),
+    "head empty": (say(""), "head is damaged"),
+    "head no JSON": (say("everhash"), "head is damaged"),
+    "head a list": (say("[]"), "head is damaged"),
+    "head of pairs": (say('[["format", "everhash-collection"]]'), "head is damaged"),
+    "head a number": (say("7"), "head is damaged"),
+    "head a number of a million digits": (say("9" * 10**6), "head is damaged"),
+    "head deeply nested": (say(BOMB), "head is damaged"),
+    "head deeply nested inside": (say('{"format": ' + BOMB + "}"), "head is damaged"),
+    "head of bytes": (say(b'{"format": "everhash-collection", "version": 1}'), "head is damaged"),
+    "head that is no UTF-8": (run("UPDATE head SET about = CAST(x'ff' AS TEXT)"), "UTF-8"),
+    "head whose checksum is a text": (run("UPDATE head SET checksum = 'x'"), "head is damaged"),
+    "two heads": (run("INSERT INTO head SELECT 2, about, checksum FROM head"), "head is damaged"),
+    "no head": (run("DELETE FROM head"), "head is damaged"),
+    "head of another format": (tell("format", "everhash-index"), "head is damaged"),
+    "head of another version": (tell("version", 2), "head is damaged"),
+    **{f"head without {name}": (forget(name), "damaged") for name in FIELDS},
+}
+LYING_HEADS: dict[str, Case] = {
+    "fewer parts than there are": (claim_head(parts=1), "parts are missing"),
+    "more parts than there are": (claim_head(parts=10**9), "parts are missing"),
+    "another tally": (claim_head(tally=0), "parts are missing"),
+    "tally a text": (claim_head(tally="0"), "head is damaged"),
+    "tally beyond any number": (claim_head(tally=10**1000), "parts are missing"),
+    "commit negative": (tell("commit", -1), "commit is before"),
+    "commit beyond any number": (tell("commit", 2**63), "commit"),
+    "commit before its parts": (tell("commit", 1), "commit is before"),
+    "places a text": (tell("places", "12"), "head: it is damaged"),
+    "places a float": (tell("places", 12.0), "head: it is damaged"),
+    "lessons true": (tell("lessons", True), "head: it is damaged"),
+    "places negative": (tell("places", -1), "head: it is damaged"),
+    "places beyond the largest": (tell("places", 2**31), "more entries than can be"),
+    "places huge": (tell("places", 10**30), "head"),
+    "places one more": (tell("places", 13), "some are missing"),
+    "places one less": (tell("places", 11), "some are missing"),
+    "lessons fewer": (tell("lessons", 0), "lesson parts"),
+    "lessons more": (tell("lessons", 4), "lesson parts"),
+    "lessons a billion": (tell("lessons", 10**9), "lesson parts"),
+    "lessons huge": (tell("lessons", 10**30), "head"),
+    "changes fewer": (tell("changes", 0), "change parts"),
+    "changes a billion": (tell("changes", 10**9), "change parts"),
+    "changed another": (tell("changed", 3), "changed entries"),
+    "changed negative": (tell("changed", -2), "head: it is damaged"),
+    "model_bytes more": (tell("model_bytes", 10**15), "model"),
+    "model_bytes none": (tell("model_bytes", 0), "model"),
+    "lesson_bytes more": (tell("lesson_bytes", 10**15), "outgrew the model"),
+    "epoch huge": (tell("epoch", 10**30), "head"),
+    "folds huge": (tell("folds", 2**63), "head"),
+    "options a list": (tell("options", []), "head: it is damaged"),
+    "options unknown": (tell("options.command", "rm"), "head: it is damaged"),
+    "coding unknown": (tell("options.coding", "half"), "head: it is damaged"),
+    "coding a list": (tell("options.coding", ["home"]), "head: it is damaged"),
+    "coding another": (tell("options.coding", "full"), "codes"),
+    "keep_features a number": (tell("options.keep_features", 1), "head: it is damaged"),
+    "keep_features off": (tell("options.keep_features", False), "features"),
+    "certify a text": (tell("options.certify", "yes"), "head: it is damaged"),
+    "refreshed a number": (tell("refreshed", 7), "head: it is damaged"),
+    "refreshed a list": (tell("refreshed", [[[[1]]]]), "head: it is damaged"),
+}
