@@ -23,6 +23,7 @@ import time
 from itertools import cycle, product
 from multiprocessing.queues import Queue
 from multiprocessing.sharedctypes import Synchronized
+from multiprocessing.synchronize import Semaphore
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,8 +38,6 @@ from everhash.errors import DataMissingError
 SEED, BITS, K, CALL = 0, 64, 10, 1000
 SETTLE = 0.4
 """Seconds at the start of a phase that do not count."""
-WARM_UP = 8.0
-"""Seconds in which processes import, load kernels and open the collection."""
 CATCH_UP = 0.5
 """Seconds between two times that a reader catches up."""
 ENDED, CALMING, IDLE, STARTING, WRITING = range(5)
@@ -73,6 +72,14 @@ class Stream(NamedTuple):
     y: NDArray[np.int64]
 
 
+class Clock(NamedTuple):
+    """What the processes share."""
+
+    phase: Synchronized[int]
+    ready: Semaphore
+    """Released by each process that has opened the collection."""
+
+
 def load_stream() -> tuple[str, Stream]:
     """Return a set's name, and its rows in an order that mixes labels."""
     try:
@@ -97,12 +104,13 @@ def make_base(path: Path, stream: Stream, entries: int) -> None:
         collection.add(X[rows[half:]])
 
 
-def read(
-    path: Path, queries: Floats, pace: float, phase: Synchronized[int], out: Queue[Heard]
-) -> None:
+def read(path: Path, queries: Floats, pace: float, clock: Clock, out: Queue[Heard]) -> None:
     """Search until the end, and keep what each search took."""
     heard, moved, collection = Heard([], [], [], []), False, everhash.open(path, readonly=True)
-    due = caught_up = time.perf_counter()
+    collection.search(queries[:1], K)
+    clock.ready.release()
+    phase, due = clock.phase, time.perf_counter()
+    caught_up = due
     for query in cycle(queries):
         if (now := phase.value) == ENDED:
             break
@@ -125,12 +133,11 @@ def read(
     out.put(heard)
 
 
-def write(
-    path: Path, stream: Stream, pace: float, phase: Synchronized[int], calls: Synchronized[int]
-) -> None:
+def write(path: Path, stream: Stream, pace: float, clock: Clock, calls: Synchronized[int]) -> None:
     """Ingest call after call while it is the time to write."""
-    rng = np.random.default_rng(SEED)
+    rng, phase = np.random.default_rng(SEED), clock.phase
     with everhash.open(path) as collection:
+        clock.ready.release()
         while (now := phase.value) != ENDED:
             if now in (CALMING, IDLE):
                 time.sleep(0.005)
@@ -146,18 +153,20 @@ def write(
 def measure(path: Path, stream: Stream, setting: Setting, phases: int, seconds: float) -> None:
     """Let readers and writer go through all phases, and print what the readers have measured."""
     spawn = multiprocessing.get_context("spawn")
-    phase, calls, out = spawn.Value("i", CALMING), spawn.Value("i", 0), spawn.Queue()
+    clock = Clock(spawn.Value("i", CALMING), spawn.Semaphore(0))
+    phase, calls, out = clock.phase, spawn.Value("i", 0), spawn.Queue()
     queries = [stream.X[number :: setting.readers][:500] for number in range(setting.readers)]
     workers = [
         *(
-            spawn.Process(target=read, args=(path, q, setting.searches, phase, out))
+            spawn.Process(target=read, args=(path, q, setting.searches, clock, out))
             for q in queries
         ),
-        spawn.Process(target=write, args=(path, stream, setting.calls, phase, calls)),
+        spawn.Process(target=write, args=(path, stream, setting.calls, clock, calls)),
     ]
     for worker in workers:
         worker.start()
-    time.sleep(WARM_UP)
+    for _ in workers:
+        clock.ready.acquire()
     for number in range(phases):
         for phase.value, wait in (
             ((CALMING, SETTLE), (IDLE, seconds)),

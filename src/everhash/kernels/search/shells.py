@@ -43,32 +43,6 @@ CYCLE, FIRST, LAST, BASE = 0, 1, 2, 3
 """Columns of `groups`."""
 
 
-@public("Tuple((i4[::1], i4[::1]))(u8[:, ::1], i8, i8, u8[:, ::1])")
-def nearest_codeword(columns: Words, start: int, stop: int, codewords: Words) -> tuple[Any, Any]:
-    """For words start .. stop of columns (W, ...) the first nearest of codewords (W, L)."""
-    words, many = codewords.shape
-    flat, stride = columns.reshape(columns.size), U(columns.shape[1])
-    n = stop - start
-    group, far = np.zeros(n, np.int32), np.full(n, 2**30, np.int32)
-    d = np.empty(1024, np.uint64)
-    for s in range(0, n, 1024):
-        m = U(min(1024, n - s))
-        gs, fs = group[s : s + 1024], far[s : s + 1024]
-        for g in range(many):
-            for i in range(m):
-                d[i] = U(0)
-            for w in range(words):
-                c, at = codewords[w, g], U(w) * stride + U(start + s)
-                for i in range(m):
-                    d[i] += popcount(flat[at + i] ^ c)
-            for i in range(m):
-                x = np.int32(d[i])
-                if x < fs[i]:
-                    fs[i] = x
-                    gs[i] = g
-    return group, far
-
-
 @inner
 def centre_distances(core: Words, groups: Ints, query: Words, rank: Ints) -> None:
     """rank[g] = distance of group g's codeword to the query's word of its cycle."""
