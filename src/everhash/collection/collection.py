@@ -266,8 +266,8 @@ class Collection:
     def catch_up(self) -> bool:
         """Move a collection opened for reading to the newest state; return whether it is newer."""
         with self._turn:
-            self._state()
             before = self._store.commit
+            self._state()
             if self._store.readonly:
                 with self._store.reading():
                     self._move_on()

@@ -100,6 +100,7 @@ class Store:
             self._file = None if path is None else path.stat()
             self._connect()
         except BaseException:
+            self._lock = self._lock if lock is None else None  # it is for who gave it to release
             self.close()
             raise
         if path is not None and self._kind == "interval" and not readonly:
@@ -123,18 +124,16 @@ class Store:
             store.load_listing()
             return store
         check_free(path)
-        lock = WriterLock(path)
+        lock, made = WriterLock(path), False
         try:
             with appearing(path) as partial:
                 lay_out(partial, about, parts, page_size)
-        except BaseException:
-            lock.release()
-            raise
-        try:
+            made = True
             return cls(path, readonly=False, durability=durability, lock=lock)
-        except BaseException:  # which has let go of the lock
-            for made in (path, *beside(path)):
-                made.unlink(missing_ok=True)
+        except BaseException:
+            for file in (path, *beside(path)) if made else ():
+                file.unlink(missing_ok=True)
+            lock.release()
             raise
 
     @classmethod
@@ -203,6 +202,7 @@ class Store:
         with typed_errors(self.name):
             self.run("BEGIN")
             try:
+                self.run("SELECT 1 FROM head").fetchone()  # the state is held from here on
                 limit_lengths(self.connection, self.path if self.readonly else None)
                 yield
             finally:
