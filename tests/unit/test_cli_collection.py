@@ -712,13 +712,21 @@ def test_unknown_ids_and_labels_are_refused(shop: Path, queries: Path, refused: 
     assert stats(shop)["entries"] == before["entries"] - 1
 
 
-@pytest.mark.parametrize("command", READING + WRITING)
+@pytest.mark.parametrize("command", READING)
 def test_rights_to_a_file_are_for_the_command_to_look_at(
     command: str, shop: Path, call: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Typer would refuse it beforehand, in a box of several lines without a hint."""
     monkeypatch.setattr(os, "access", lambda *_, **__: False)
     output(*call(command, shop))
+
+
+@pytest.mark.parametrize("command", WRITING)
+def test_a_file_without_the_right_to_write_is_refused_in_one_line(
+    command: str, shop: Path, call: Any, refused: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    refused(7, *call(command, shop), says="cannot be written")
 
 
 def test_an_os_error_about_a_path_is_one_line(
