@@ -20,7 +20,7 @@ from everhash.collection.following import follow
 from everhash.collection.formats import Lesson
 from everhash.collection.loading import Loaded, fresh_about, load
 from everhash.collection.recorder import pieces_of
-from everhash.errors import OptionError, ReadOnlyError
+from everhash.errors import OptionError
 from everhash.index.ids import Id
 from everhash.index.index import CODINGS, Entry
 from everhash.index.matches import Matches
@@ -155,10 +155,7 @@ class Collection:
 
     def _writable(self) -> Loaded:
         state = self._state()
-        if self._store.readonly:
-            raise ReadOnlyError(
-                f"{self._store.name} was opened for reading", hint="open it without readonly=True"
-            )
+        self._store.check_writable()
         return state
 
     @contextmanager

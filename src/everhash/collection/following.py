@@ -6,17 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from everhash.collection.formats import read_codes, read_entries, require
+from everhash.collection.formats import read_entries, require
 from everhash.collection.loading import (
     Loaded,
     check_head,
+    covering,
     learn_on,
     load,
     load_change,
+    load_codes,
     load_hasher,
 )
 from everhash.index.index import Index
-from everhash.index.records import Change, Codes, Columns, Records, append, join_codes, replay
+from everhash.index.records import Change, Columns, Records, append, replay
 from everhash.store.parts import Key, Listing
 from everhash.store.store import Store
 
@@ -41,7 +43,7 @@ def _follow_entries(store: Store, index: Index, known_changes: int) -> None:
     """Append new entries, and change old ones as the writer did."""
     known, n_labels = index.arrived, len(index.hasher.words_)
     new = Columns()
-    for start in _covering(store, "entries", known):
+    for start in covering(store, "entries", known):
         key = Key("entries", start)
         records = read_entries(store.read(key), key, store.parts[key].rows, n_labels)
         new.extend(_from(records, start, known), index)
@@ -54,14 +56,8 @@ def _follow_entries(store: Store, index: Index, known_changes: int) -> None:
             change = load_change(store, start, total, n_labels)
             replay(index, _part(change, change.places < known), names)
             new.change(_part(change, change.places >= known), known)
-    append(index, new, known, _new_codes(store, index, known))
-
-
-def _covering(store: Store, kind: str, place: int) -> list[int]:
-    """Return the starts of the parts that hold entries from a place on."""
-    starts = store.starts(kind)
-    at = max(0, int(np.searchsorted(starts, place, side="right")) - 1)
-    return starts[at:]
+    codes = load_codes(store, index.hasher, index.coded_by, index.coding, known)
+    append(index, new, known, codes)
 
 
 def _from(records: Records, start: int, known: int) -> Records:
@@ -78,17 +74,3 @@ def _part(change: Change, wanted: np.ndarray[Any, np.dtype[np.bool_]]) -> Change
     mine = wanted[change.rows]
     rows = number[change.rows[mine]]
     return Change(change.places[wanted], rows, change.numbers[mine])
-
-
-def _new_codes(store: Store, index: Index, known: int) -> Codes:
-    mapping, full = index.coded_by, index.coding == "full"
-    cycles = 0 if mapping is None else len(mapping.functions)
-    bits = index.hasher.bits * (cycles if full else 1)
-    parts = []
-    for start in _covering(store, "codes", known):
-        key = Key("codes", start)
-        homes = min(cycles, 1) if full else cycles
-        codes = read_codes(store.read(key), key, store.parts[key].rows, bits, homes)
-        new = codes.places >= known
-        parts.append(Codes(codes.places[new], codes.homes[new], codes.words[new]))
-    return join_codes(parts)

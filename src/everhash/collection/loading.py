@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -203,19 +204,26 @@ def load_change(store: Store, start: int, n_places: int, n_labels: int) -> Chang
     return change
 
 
+def covering(store: Store, kind: str, place: int) -> list[int]:
+    """Return the starts of the parts that hold entries from a place on."""
+    starts = store.starts(kind)
+    return starts[max(0, bisect_right(starts, place) - 1) :]
+
+
 def load_codes(
-    store: Store, hasher: OnlineHasher, mapping: FrozenMapping | None, coding: str
+    store: Store, hasher: OnlineHasher, mapping: FrozenMapping | None, coding: str, known: int = 0
 ) -> Codes:
-    """Read the codes of all unlabelled entries."""
+    """Read the codes of the unlabelled entries from place `known` on."""
     cycles = len(mapping.functions) if mapping is not None else 0
     bits = hasher.bits if coding == "home" else max(1, hasher.bits * cycles)
     homes = cycles if coding == "home" else min(cycles, 1)
-    parts, starts = [], store.starts("codes")
-    for start, stop in pairwise([*starts, MOST_PLACES]):
+    parts = []
+    for start, stop in pairwise([*covering(store, "codes", known), MOST_PLACES]):
         key = Key("codes", start)
         codes = read_codes(store.read(key), key, store.parts[key].rows, bits, homes)
         require(codes.places.max(initial=-1) < stop, key, "places beyond the next part's start")
-        parts.append(codes)
+        new = codes.places >= known
+        parts.append(Codes(codes.places[new], codes.homes[new], codes.words[new]))
     return join_codes(parts)
 
 

@@ -33,7 +33,7 @@ def _acquire(lock: Path, collection: Path) -> int:
         except OSError as error:
             raise StoreError(
                 f"{collection} cannot be written: {error.strerror}",
-                hint="choose a folder you may write to, or open it with readonly=True",
+                hint="choose a folder you may write to",
             ) from None
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -42,7 +42,7 @@ def _acquire(lock: Path, collection: Path) -> int:
             os.close(file)
             raise LockedError(
                 f"{collection} is being written by process {writer}",
-                hint="close it there, or open it with readonly=True",
+                hint="close it there first; it can be read meanwhile",
             ) from None
         # the last writer may have removed the file between our open and our lock
         if _same(file, lock):

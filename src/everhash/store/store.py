@@ -140,7 +140,9 @@ class Store:
     def open(cls, path: Path, *, readonly: bool = False, durability: str = "commit") -> Self:
         """Open a store that is there."""
         if not readonly and not may_write(find(path)):
-            raise StoreError(f"{path} cannot be written", hint="open it with readonly=True")
+            raise StoreError(
+                f"{path} cannot be written", hint="it can only be read, or made writable"
+            )
         return cls(find(path), readonly=readonly, durability=durability)
 
     def discard(self) -> None:
@@ -243,13 +245,17 @@ class Store:
 
     # Writing
 
-    @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
-        """Change parts. If anything fails inside, the file stays as it was."""
+    def check_writable(self) -> None:
+        """Refuse to change what was opened for reading."""
         if self.readonly:
             raise ReadOnlyError(
                 f"{self.name} was opened for reading", hint="open it without readonly=True"
             )
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Change parts. If anything fails inside, the file stays as it was."""
+        self.check_writable()
         self._check_there()
         with typed_errors(self.name):
             self.run("BEGIN IMMEDIATE")
