@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from everhash import errors, metrics
+    from everhash import errors, metrics, peers
     from everhash.codes import Codes, Hasher
     from everhash.collection.collection import Collection, create, open, restore  # noqa: A004
     from everhash.collection.verification import verify
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from everhash.index.refresh import RefreshReport
     from everhash.learn.advice import Advice, advise
     from everhash.learn.hasher import OnlineHasher
-    from everhash.learn.model_file import load_hasher
+    from everhash.peers.model_file import load_hasher
     from everhash.sources import read
 
 __version__ = "0.1.0"
@@ -42,6 +42,7 @@ __all__ = [
     "load_hasher",
     "metrics",
     "open",
+    "peers",
     "read",
     "restore",
     "verify",
@@ -59,13 +60,13 @@ _HOMES = {
     "RefreshReport": "everhash.index.refresh",
     "advise": "everhash.learn.advice",
     "create": "everhash.collection.collection",
-    "load_hasher": "everhash.learn.model_file",
+    "load_hasher": "everhash.peers.model_file",
     "open": "everhash.collection.collection",
     "read": "everhash.sources",
     "restore": "everhash.collection.collection",
     "verify": "everhash.collection.verification",
 }
-_MODULES = {"errors", "metrics"}
+_MODULES = {"errors", "metrics", "peers"}
 
 
 def __getattr__(name: str) -> Any:

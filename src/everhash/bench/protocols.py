@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from everhash.codes import Codes, asymmetric, hamming
 from everhash.index.index import Index
-from everhash.learn.hasher import OnlineHasher
+from everhash.learn.stream_hasher import StreamHasher
 from everhash.metrics import average_precision
 
 Rows = NDArray[np.int64]
@@ -58,7 +58,7 @@ def _rank_within_label(y: NDArray[np.int64]) -> Rows:
 
 
 def score_codewords(
-    hasher: OnlineHasher,
+    hasher: StreamHasher,
     queries: NDArray[np.float32],
     query_labels: NDArray[np.int64],
     entry_labels: NDArray[np.int64],
@@ -85,7 +85,7 @@ def score_codewords(
 
 
 def score_mapping(
-    hasher: OnlineHasher,
+    hasher: StreamHasher,
     queries: NDArray[np.float32],
     query_labels: NDArray[np.int64],
     entries: NDArray[np.float32],

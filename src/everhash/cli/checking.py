@@ -20,7 +20,7 @@ from everhash.errors import (
     OptionError,
 )
 from everhash.index.ids import Id, as_id
-from everhash.learn.model_file import label_to_json
+from everhash.learn.model_format import label_to_json
 from everhash.sources import Batch
 from everhash.stream import as_labels, as_rows
 

@@ -25,7 +25,7 @@ from everhash.cli.words import shown
 from everhash.codes import asymmetric
 from everhash.collection.collection import Collection
 from everhash.errors import CollectionFileError, OptionError
-from everhash.learn.hasher import OnlineHasher
+from everhash.learn.stream_hasher import StreamHasher
 from everhash.metrics import mean_average_precision
 
 DIM, BITS, LABELS_PER_CYCLE, QUERIES = 64, 32, 5, 297
@@ -166,13 +166,13 @@ def _checkpoints(collection: Collection, stream: Stream, queries: Queries) -> It
         )
 
 
-def _by_codeword(hasher: OnlineHasher, stream: Stream, queries: Queries, last: int) -> float:
+def _by_codeword(hasher: StreamHasher, stream: Stream, queries: Queries, last: int) -> float:
     labelled = stream.y[: last + 1][~stream.hidden[: last + 1]]
     distances = asymmetric(hasher.margins(queries.X), hasher.encode_labels())[:, labelled]
     return mean_average_precision(distances, queries.y[:, None] == labelled)
 
 
-def _by_mapping(hasher: OnlineHasher, stream: Stream, queries: Queries, last: int) -> float:
+def _by_mapping(hasher: StreamHasher, stream: Stream, queries: Queries, last: int) -> float:
     distances = asymmetric(hasher.margins(queries.X), hasher.encode(stream.X[: last + 1]))
     return mean_average_precision(distances, queries.y[:, None] == stream.y[: last + 1])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from everhash.learn.hasher import OnlineHasher
+from everhash.learn.stream_hasher import StreamHasher
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,7 @@ class Checkpoint(NamedTuple):
     rows_per_second: float
 
 
-def draw(hasher: OnlineHasher, checkpoints: list[Checkpoint], path: Path) -> None:
+def draw(hasher: StreamHasher, checkpoints: list[Checkpoint], path: Path) -> None:
     """Draw the code matrix on the left and mAP along the stream on the right."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -40,7 +40,7 @@ def draw(hasher: OnlineHasher, checkpoints: list[Checkpoint], path: Path) -> Non
     figure.savefig(path, dpi=150)
 
 
-def _draw_matrix(axes: Axes, hasher: OnlineHasher) -> None:
+def _draw_matrix(axes: Axes, hasher: StreamHasher) -> None:
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
@@ -53,7 +53,7 @@ def _draw_matrix(axes: Axes, hasher: OnlineHasher) -> None:
     axes.set_yticks(range(len(hasher.labels_)), [str(label) for label in hasher.labels_])
     axes.set_xlabel(f"hash function ({hasher.bits} more with each cycle)")
     axes.set_ylabel("label, in order of arrival")
-    rho = hasher.labels_per_cycle
+    rho = hasher.get_params()["labels_per_cycle"]
     axes.set_title(f"A codeword for each label; every {rho} labels the code widens")
     axes.legend(
         handles=[

@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from everhash import peers
 from everhash.codes import Codes
 from everhash.collection.following import follow
 from everhash.collection.formats import Lesson
@@ -26,8 +27,8 @@ from everhash.index.index import CODINGS, Entry
 from everhash.index.matches import Matches
 from everhash.index.records import Change, unlabelled_among
 from everhash.index.refresh import RefreshReport
-from everhash.learn.hasher import OnlineHasher
-from everhash.learn.model_file import hasher_to_bytes, label_to_json
+from everhash.learn.model_format import label_to_json
+from everhash.learn.stream_hasher import StreamHasher
 from everhash.store.store import Store
 from everhash.stream import Labels, as_labels, as_rows
 
@@ -190,7 +191,7 @@ class Collection:
         return self._loaded
 
     @property
-    def hasher(self) -> OnlineHasher:
+    def hasher(self) -> StreamHasher:
         """The hasher; teach it through `learn` and `ingest`."""
         with self._turn:
             return self._state().hasher
@@ -316,7 +317,8 @@ def create(
     *,
     labels_per_cycle: int | str | None = "auto",
     random_state: int | None = 0,
-    hasher: OnlineHasher | None = None,
+    method: str = "everhash",
+    hasher: StreamHasher | None = None,
     coding: str = "home",
     keep_features: bool = True,
     durability: str = "commit",
@@ -329,13 +331,14 @@ def create(
         bits: k, hash functions of a cycle; a code takes this many bits.
         labels_per_cycle: rho, labels that share k functions; see `OnlineHasher`.
         random_state: seed.
+        method: how codes are learned; `everhash.peers.names()` lists what there is.
         hasher: one with other options, or one that has learned already, instead of the above.
         coding: "home" or "full"; see `Index`.
         keep_features: keep features of unlabelled entries, so that they can be refreshed.
         durability: "commit", "interval:100ms" or "none": when a call reaches the disk.
     """
     if hasher is None:
-        hasher = OnlineHasher(bits, labels_per_cycle, random_state=random_state)
+        hasher = _made(method, bits, labels_per_cycle, random_state)
     if not hasher.__sklearn_is_fitted__():
         if dim is None:
             raise OptionError("how many features has a row?", hint="pass dim=")
@@ -345,7 +348,7 @@ def create(
     if coding not in CODINGS:
         raise OptionError(f"coding {coding!r} is unknown", hint="choose from home, full")
     options = {"coding": coding, "keep_features": bool(keep_features), "certify": True}
-    model = hasher_to_bytes(hasher)
+    model = hasher.to_bytes()
     about = {**fresh_about(options), "model_bytes": len(model)}
     target = None if path is None else Path(path)
     store = Store.create(target, about, pieces_of("model", model), durability=durability)
@@ -354,6 +357,16 @@ def create(
     except BaseException:
         store.discard()
         raise
+
+
+def _made(
+    method: str, bits: int, labels_per_cycle: int | str | None, random_state: int | None
+) -> StreamHasher:
+    """Return a hasher of a method, labels a cycle where it has such a choice."""
+    options: dict[str, Any] = {"random_state": random_state}
+    if method == "everhash" or labels_per_cycle != "auto":
+        options["labels_per_cycle"] = labels_per_cycle
+    return peers.get(method, bits, **options)
 
 
 def open(  # noqa: A001 - the name users know from files

@@ -24,9 +24,10 @@ from everhash.index.features import Stored
 from everhash.index.ids import Id, as_id
 from everhash.index.index import SEVERAL, UNLABELLED
 from everhash.index.records import Change, Codes, Records
-from everhash.learn.hasher import OnlineHasher
 from everhash.learn.mapping import FrozenMapping
-from everhash.learn.model_file import label_from_json, label_to_json
+from everhash.learn.model_format import label_from_json, label_to_json
+from everhash.learn.stream_hasher import StreamHasher
+from everhash.learn.views import View
 from everhash.store.parts import DAMAGED, Arrays, Key, about_of, pack
 from everhash.stream import LARGEST, Labels, as_label
 
@@ -46,11 +47,9 @@ class Lesson(NamedTuple):
     labels: Labels
 
 
-def weight(lesson: Lesson, new: int, hasher: OnlineHasher) -> int:
+def weight(lesson: Lesson, new: int, hasher: StreamHasher) -> int:
     """Return about how many bytes a lesson adds to a file or, with new labels, to the hasher."""
-    begun, d = hasher._begun, hasher.n_features_in_
-    functions = -(-8 * begun.bits * d // begun.labels_per_cycle)
-    return lesson.rows.nbytes + new * (functions + begun.bits + 8 * begun.replay + LABEL)
+    return lesson.rows.nbytes + new * (hasher.label_bytes_ + LABEL)
 
 
 def require(condition: bool, key: Key | str, problem: str) -> None:
@@ -123,18 +122,21 @@ def _label(name: Any, key: Key) -> Hashable:
 
 def pack_mapping(mapping: FrozenMapping) -> bytes:
     """Return a mapping as bytes."""
-    arrays = {name: getattr(mapping, name) for name in ("functions", "center", "words", "versions")}
+    arrays = {name: getattr(mapping, name) for name in ("functions", "words", "versions")}
+    view = ((name, getattr(mapping.view, name)) for name in vars(mapping.view))
+    arrays |= {name: array for name, array in view if array is not None}
     about = {"labels_per_cycle": mapping.labels_per_cycle, "version": mapping.version}
     return pack(arrays, about)
 
 
 def read_mapping(arrays: Arrays, key: Key, shape: tuple[int, int]) -> FrozenMapping:
     """Read a mapping with `shape` bits a cycle and features."""
-    functions = _array(arrays, "functions", key, np.float32, (None, *shape))
-    words = _array(arrays, "words", key, np.int8, (None, shape[0]))
-    center = _array(arrays, "center", key, np.float32, (shape[1],))
+    bits, n_features = shape
+    view = _read_view(arrays, key, n_features)
+    functions = _array(arrays, "functions", key, np.float32, (None, bits, view.width))
+    words = _array(arrays, "words", key, np.int8, (None, bits))
     cycles = len(functions)
-    versions = _array(arrays, "versions", key, np.int64, (cycles * shape[0],))
+    versions = _array(arrays, "versions", key, np.int64, (cycles * bits,))
     about = about_of(arrays, key)
     counts = isinstance(about, dict) and set(about) == {"labels_per_cycle", "version"}
     counts = counts and all(type(n) is int and 0 < n <= 2**62 for n in about.values())
@@ -142,9 +144,21 @@ def read_mapping(arrays: Arrays, key: Key, shape: tuple[int, int]) -> FrozenMapp
     require(counts, key, "its counts are damaged")
     fits = cycles == max(1, -(-len(words) // about["labels_per_cycle"]))
     require(fits, key, f"{len(words)} labels do not need {cycles} cycles")
-    finite = bool(np.isfinite(functions).all()) and bool((np.abs(center) < LARGEST).all())
-    require(finite and bool((np.abs(words) == 1).all()), key, "it holds what no mapping holds")
-    return FrozenMapping(functions, center, words, versions=versions, **about)
+    usable = bool(np.isfinite(functions).all()) and bool((np.abs(words) <= 1).all())
+    require(usable, key, "it holds what no mapping holds")
+    return FrozenMapping(functions, view, words, versions=versions, **about)
+
+
+def _read_view(arrays: Arrays, key: Key, n_features: int) -> View:
+    """Read how a mapping sees rows."""
+    center = _array(arrays, "center", key, np.float32, (n_features,))
+    parts = [center]
+    if "anchors" in arrays:
+        anchors = _array(arrays, "anchors", key, np.float32, (None, n_features))
+        parts += [anchors, _array(arrays, "offset", key, np.float32, (len(anchors),))]
+    usable = all(len(part) and bool((np.abs(part) < LARGEST).all()) for part in parts)
+    require(usable, key, "it sees rows as no mapping does")
+    return View(*parts)
 
 
 def pack_entries(records: Records, start: int) -> bytes:

@@ -27,9 +27,9 @@ from everhash.collection.recorder import Recorder
 from everhash.errors import CodebookWarning, CollectionFileError, LimitError, ModelFileError
 from everhash.index.index import CODINGS, REMOVED, UNLABELLED, Index
 from everhash.index.records import Change, Codes, Columns, join_codes, restore
-from everhash.learn.hasher import OnlineHasher
 from everhash.learn.mapping import FrozenMapping
-from everhash.learn.model_file import hasher_from_bytes
+from everhash.learn.stream_hasher import StreamHasher
+from everhash.peers.model_file import hasher_from_bytes
 from everhash.store.parts import DAMAGED, Key, unpack
 from everhash.store.store import Store
 
@@ -57,7 +57,7 @@ def fresh_about(options: dict[str, Any]) -> dict[str, Any]:
 class Loaded:
     """What a collection works with."""
 
-    hasher: OnlineHasher
+    hasher: StreamHasher
     index: Index
     recorder: Recorder
 
@@ -118,7 +118,7 @@ def _check_listing(store: Store, *, keep_features: bool) -> None:
     require(newest <= store.commit <= MOST, "head", "its commit is before that of a part")
 
 
-def load_hasher(store: Store) -> OnlineHasher:
+def load_hasher(store: Store) -> StreamHasher:
     """Read the hasher as it was written, and learn what came after."""
     model = _pieces(store, "model")
     require(len(model) == store.about["model_bytes"], "model", "some of it is missing")
@@ -131,7 +131,7 @@ def load_hasher(store: Store) -> OnlineHasher:
     return hasher
 
 
-def learn_on(store: Store, hasher: OnlineHasher, known: int) -> None:
+def learn_on(store: Store, hasher: StreamHasher, known: int) -> None:
     """Learn the lessons from this number on; all of them weigh no more than the model."""
     total = 0
     with warnings.catch_warnings():
@@ -145,7 +145,7 @@ def learn_on(store: Store, hasher: OnlineHasher, known: int) -> None:
             _learn_again(hasher, lesson)
 
 
-def _learn_again(hasher: OnlineHasher, lesson: Lesson) -> None:
+def _learn_again(hasher: StreamHasher, lesson: Lesson) -> None:
     try:
         hasher.check_room(lesson.labels.values)
     except LimitError as error:
@@ -160,7 +160,7 @@ def _pieces(store: Store, kind: str) -> bytes:
     return b"".join(store.read_bytes(Key(kind, start)) for start in store.starts(kind))
 
 
-def load_mapping(store: Store, hasher: OnlineHasher) -> FrozenMapping | None:
+def load_mapping(store: Store, hasher: StreamHasher) -> FrozenMapping | None:
     """Read the mapping of the unlabelled entries, if there have been any."""
     if not store.starts("mapping"):
         return None
@@ -174,7 +174,7 @@ def load_mapping(store: Store, hasher: OnlineHasher) -> FrozenMapping | None:
     return mapping
 
 
-def load_columns(store: Store, hasher: OnlineHasher, index: Index, recorder: Recorder) -> Columns:
+def load_columns(store: Store, hasher: StreamHasher, index: Index, recorder: Recorder) -> Columns:
     """Read labels and ids, and what has changed of them since they were written."""
     columns, n_labels, starts = Columns(), len(hasher.words_), store.starts("entries")
     for start in starts:
@@ -211,7 +211,7 @@ def covering(store: Store, kind: str, place: int) -> list[int]:
 
 
 def load_codes(
-    store: Store, hasher: OnlineHasher, mapping: FrozenMapping | None, coding: str, known: int = 0
+    store: Store, hasher: StreamHasher, mapping: FrozenMapping | None, coding: str, known: int = 0
 ) -> Codes:
     """Read the codes of the unlabelled entries from place `known` on."""
     cycles = len(mapping.functions) if mapping is not None else 0

@@ -22,9 +22,8 @@ from everhash.collection.formats import (
 from everhash.index.features import Stored
 from everhash.index.index import Index
 from everhash.index.records import Change, Codes, codes_of, records_of
-from everhash.learn.hasher import OnlineHasher
 from everhash.learn.mapping import FrozenMapping
-from everhash.learn.model_file import hasher_to_bytes
+from everhash.learn.stream_hasher import StreamHasher
 from everhash.store.parts import Key
 from everhash.store.store import Transaction
 
@@ -51,7 +50,7 @@ class Recorder:
     until they are worth writing their entries again.
     """
 
-    def __init__(self, hasher: OnlineHasher, index: Index, features: FiledFeatures) -> None:
+    def __init__(self, hasher: StreamHasher, index: Index, features: FiledFeatures) -> None:
         self._hasher, self._index, self._features = hasher, index, features
         self._places = 0
         self._mapping: FrozenMapping | None = None
@@ -94,7 +93,7 @@ class Recorder:
 
     def _write_model(self, change: Transaction) -> None:
         delete_all(change, "lesson")
-        data = hasher_to_bytes(self._hasher)
+        data = self._hasher.to_bytes()
         write_pieces(change, "model", data)
         change.about.update(model_bytes=len(data), lesson_bytes=0, lessons=0)
 
@@ -224,10 +223,10 @@ class Recorder:
             self._dead[start] = self._dead.get(start, 0) + lost
 
 
-def stamp_of(hasher: OnlineHasher) -> tuple[Any, ...]:
+def stamp_of(hasher: StreamHasher) -> tuple[Any, ...]:
     """Return what differs whenever a hasher has learned something."""
     params = {name: str(value) for name, value in hasher.get_params().items()}
-    return hasher.version_, len(hasher.words_), hasher._memory.draws, params
+    return hasher.version_, len(hasher.words_), hasher.lessons_, params
 
 
 def many_small(change: Transaction, kind: str, most: int) -> list[int]:

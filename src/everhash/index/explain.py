@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from everhash.index.matches import Explanation
 from everhash.index.query import Query
 from everhash.index.unlabelled import Unlabelled
-from everhash.learn.hasher import OnlineHasher
+from everhash.learn.stream_hasher import StreamHasher
 
 if TYPE_CHECKING:
     from everhash.index.ranking import Ranked
 
 
 def explain_hits(
-    hasher: OnlineHasher,
+    hasher: StreamHasher,
     query: Query,
     ranked: Ranked,
     names: NDArray[Any],
@@ -37,7 +37,7 @@ def explain_hits(
 
 
 def _labelled(
-    hasher: OnlineHasher, margins: NDArray[np.float32], number: int, name: Any
+    hasher: StreamHasher, margins: NDArray[np.float32], number: int, name: Any
 ) -> Explanation:
     cycle = int(hasher.label_cycles_[number])
     bits = np.zeros(margins.shape, np.int8)

@@ -20,8 +20,8 @@ from everhash.index.ranking import Codewords, Ranking
 from everhash.index.refresh import RefreshReport
 from everhash.index.unlabelled import Unlabelled
 from everhash.learn.growing import GrowingArray
-from everhash.learn.hasher import OnlineHasher
 from everhash.learn.mapping import FrozenMapping
+from everhash.learn.stream_hasher import StreamHasher
 from everhash.stream import Labels, as_labels, as_rows
 
 UNLABELLED, REMOVED, SEVERAL = -1, -2, -3
@@ -73,7 +73,7 @@ class Index:
 
     def __init__(
         self,
-        hasher: OnlineHasher,
+        hasher: StreamHasher,
         *,
         coding: str = "home",
         keep_features: bool = True,

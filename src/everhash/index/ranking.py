@@ -22,7 +22,7 @@ from everhash.index.segment import Segment
 if TYPE_CHECKING:
     from everhash.index.index import Index
     from everhash.index.unlabelled import Unlabelled
-    from everhash.learn.hasher import OnlineHasher
+    from everhash.learn.stream_hasher import StreamHasher
 
 Floats = NDArray[np.float32]
 Counts = NDArray[np.int64]
@@ -52,7 +52,7 @@ class Codewords(NamedTuple):
     """Labels in order of arrival, and None at the end, where number -1 finds it."""
 
     @classmethod
-    def of(cls, hasher: OnlineHasher) -> Codewords:
+    def of(cls, hasher: StreamHasher) -> Codewords:
         """Take the labels as they are now."""
         words, cycles = hasher.words_, hasher.label_cycles_
         names = np.empty(len(words) + 1, dtype=object)

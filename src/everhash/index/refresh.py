@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from everhash import kernels
 from everhash.index.coded import CodedEntries, Columns, functions_of
-from everhash.learn.mapping import FrozenMapping, margins_by
+from everhash.learn.mapping import FrozenMapping
+from everhash.learn.views import margins_by
 
 Floats = NDArray[np.float32]
 Counts = NDArray[np.int64]
@@ -129,8 +130,8 @@ class Refresh:
         self._entries, self._old, self._new, self._coding = entries, old, new, coding
         self._functions = functions_of(new, coding)
         self._columns = _widened(entries.columns, self._functions.shape[1])
-        # in the warm-up of the centre every row itself has moved
-        self._certify = certify and np.array_equal(old.center, new.center)
+        # where rows are seen differently every one of them has moved
+        self._certify = certify and old.view.same_as(new.view)
         self._moved = _moved(old, new).reshape(self._functions.shape[:2])
         self.odometer = Odometer(self._turned(odometer), odometer.labels + self._labels_moved())
         steps = np.floor(self.odometer.turned / QUANTUM).astype(np.int64)

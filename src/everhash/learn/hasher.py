@@ -1,6 +1,6 @@
 """Online Supervised Hashing for Ever-Growing Datasets (Cakir, Bargal, Sclaroff, 2015).
 
-Read this file beside the paper. `partial_fit` is Algorithm 1, one method a block, in its order.
+Read this file beside the paper. `learn_rows` is Algorithm 1, one method a block, in its order.
 
     paper               here
     Theta, w_t          _mapping            (n_cycles, k, d) one hash function a row
@@ -39,29 +39,29 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Hashable, Iterable
-from typing import Any, Self
+from collections.abc import Hashable
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from everhash import limits
-from everhash.codes import Codes
-from everhash.errors import CodebookWarning, LimitError, OptionError, UnknownNameError
-from everhash.estimator import Estimator
+from everhash.errors import CodebookWarning, LimitError, OptionError
 from everhash.learn.centering import Center, unit_rows
 from everhash.learn.codebook import Codebook
 from everhash.learn.growing import GrowingArray
-from everhash.learn.mapping import FrozenMapping, Mapping
-from everhash.learn.options import Options, read_options, whole_number
+from everhash.learn.mapping import Mapping
+from everhash.learn.options import Options, read_options
 from everhash.learn.replay import Memory
-from everhash.stream import Labels, as_labels, as_rows
+from everhash.learn.stream_hasher import StreamHasher
+from everhash.learn.views import View
+from everhash.stream import Labels
 
 BLOCK = 1024
 """Rows laid out at a time. Bounds memory; results do not depend on it."""
 
 
-class OnlineHasher(Estimator):
+class OnlineHasher(StreamHasher):
     """Learns hash functions and label codewords from a stream, in one pass.
 
     Args:
@@ -128,45 +128,6 @@ class OnlineHasher(Estimator):
         )
 
     # Algorithm 1
-
-    def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Learn from rows, in order. All or nothing: an error leaves the hasher as it was.
-
-        Args:
-            X: (n, d) finite features.
-            y: a label for each row: any hashable value, seen before or not; a set of labels, which
-                is one update for each of them; None where a row has no label: it teaches nothing.
-        """
-        first = not self.__sklearn_is_fitted__()
-        rows = as_rows(X, None if first else self.n_features_in_, type(self).__name__)
-        labels = as_labels(y, len(rows))
-        options = self._read_options(rows.shape[1], first)
-        self._check_room(labels.values, options, first)
-        self._check_columns(X, rows.shape[1], first=first)
-        if first:
-            self._begin(options)
-        self.learn_rows(rows, labels)
-        return self
-
-    def begin(self, n_features: int) -> Self:
-        """Make the first cycle's functions before any row has come."""
-        if self.__sklearn_is_fitted__():
-            raise OptionError("learning has begun already", hint="call fit to start again")
-        d = whole_number("n_features", n_features, least=1, most=limits.DIMS)
-        options = self._read_options(d, first=True)
-        self.n_features_in_ = d
-        self._begin(options)
-        return self
-
-    def unknown(self, labels: Iterable[Hashable]) -> list[Hashable]:
-        """Return those labels that have no codeword yet."""
-        return [label for label in labels if label not in self._numbers]
-
-    def check_room(self, labels: list[Hashable]) -> None:
-        """Refuse labels that would outgrow what is supported, before anything has changed."""
-        self._require_fitted()
-        options = self._read_options(self.n_features_in_, first=False)
-        self._check_room(labels, options, first=False)
 
     def learn_rows(self, rows: NDArray[np.float32], labels: Labels) -> None:
         """Learn rows that `as_rows` and `as_labels` have checked."""
@@ -242,68 +203,21 @@ class OnlineHasher(Estimator):
             options.loss,
         )
 
-    def assign(self, labels: Iterable[Any]) -> Self:
-        """Give labels their codewords before a row of theirs is learned. Known ones keep theirs."""
-        self._require_fitted()
-        listed = list(labels)
-        values = as_labels(listed, len(listed)).values
-        self._check_room(values, self._begun, first=False)
+    def _assign_words(self, labels: list[Hashable]) -> None:
+        """Give labels their words before a row of theirs is learned. Known ones keep theirs."""
         known = len(self._numbers)
-        reused = self._assign_codewords(values)
+        reused = self._assign_codewords(labels)
         for number in range(known, len(self._numbers)):
             self._mapping.restart(number // self._begun.labels_per_cycle)
         self._warn_of(reused)
-        return self
 
     # What was learned
-
-    @property
-    def labels_(self) -> list[Hashable]:
-        """Labels in order of arrival."""
-        self._require_fitted()
-        return list(self._numbers)
-
-    def numbers(self, labels: Iterable[Hashable]) -> NDArray[np.int64]:
-        """Return each label's place in `labels_`."""
-        self._require_fitted()
-        try:
-            return np.array([self._numbers[label] for label in labels], np.int64)
-        except KeyError as error:
-            raise UnknownNameError(
-                f"label {error.args[0]!r} has not been seen", hint="labels_ lists those that have"
-            ) from None
-
-    @property
-    def codewords_(self) -> NDArray[np.int8]:
-        """(n_labels, width) the code matrix Lambda: -1, +1, and 0 where a bit is inactive."""
-        self._require_fitted()
-        k, rho = self._begun.bits, self._begun.labels_per_cycle
-        matrix = np.zeros((len(self._words), self.n_cycles_, k), np.int8)
-        numbers = np.arange(len(self._words))
-        matrix[numbers, numbers // rho] = self._words.rows
-        return matrix.reshape(len(self._words), self.width_)
 
     @property
     def words_(self) -> NDArray[np.int8]:
         """(n_labels, k) each label's word on the bits of its own cycle; a view, not to write to."""
         self._require_fitted()
         return self._words.rows
-
-    @property
-    def label_cycles_(self) -> NDArray[np.int64]:
-        """(n_labels,) the cycle of each label."""
-        return np.arange(len(self.words_)) // self._begun.labels_per_cycle
-
-    @property
-    def n_cycles_(self) -> int:
-        """Cycles opened so far."""
-        self._require_fitted()
-        return self._mapping.n_cycles
-
-    @property
-    def width_(self) -> int:
-        """Bits now: k for each cycle."""
-        return self.n_cycles_ * self._begun.bits
 
     @property
     def versions_(self) -> NDArray[np.int64]:
@@ -315,48 +229,35 @@ class OnlineHasher(Estimator):
         return self._mapping.updates.rows.reshape(-1) + self._center.moves
 
     @property
-    def version_(self) -> int:
-        """One number for the whole mapping; it grows with every change and every new function."""
-        return int(self.versions_.sum()) + self.width_
-
-    # Hashing
-
-    def margins(self, X: ArrayLike) -> NDArray[np.float32]:
-        """Return (n, width) values w·x of centred unit rows; their signs are the bits."""
+    def lessons_(self) -> int:
+        """Rows learned so far, once for each of their labels."""
         self._require_fitted()
-        rows = as_rows(X, self.n_features_in_, type(self).__name__)
-        self._check_columns(X, rows.shape[1], first=False)
-        return self._mapping.margins(unit_rows(rows, self._center.point))
+        return self._memory.draws
 
-    def transform(self, X: ArrayLike) -> NDArray[np.int8]:
-        """Return (n, width) bits of -1 and +1."""
-        return np.where(self.margins(X) > 0, np.int8(1), np.int8(-1))
+    @property
+    def label_bytes_(self) -> int:
+        """About how many bytes a new label adds to the hasher."""
+        begun = self._begun
+        functions = -(-8 * begun.bits * self.n_features_in_ // begun.labels_per_cycle)
+        return functions + begun.bits + 8 * begun.replay
 
-    def encode(self, X: ArrayLike) -> Codes:
-        """Return packed codes stamped with the mapping's version."""
-        return Codes.pack(self.transform(X), self.version_)
+    @property
+    def _functions(self) -> NDArray[np.float32]:
+        return self._mapping.functions
 
-    def freeze(self) -> FrozenMapping:
-        """Return the mapping as it is now; further learning does not move it."""
-        self._require_fitted()
-        return FrozenMapping(
-            functions=self._mapping.functions.copy(),
-            center=self._center.point,
-            words=self._words.rows.copy(),
-            labels_per_cycle=self._begun.labels_per_cycle,
-            versions=self.versions_,
-            version=self.version_,
-        )
+    @property
+    def _view(self) -> View:
+        return View(self._center.point)
 
-    def encode_labels(self) -> Codes:
-        """Return the codewords of all labels as codes, inactive bits masked."""
-        return Codes.pack(self.codewords_, self.version_)
+    @property
+    def _labels_per_cycle(self) -> int:
+        return self._begun.labels_per_cycle
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything learned to a safetensors file; `everhash.load_hasher` reads it."""
-        from everhash.learn.model_file import save_hasher
+    def to_bytes(self) -> bytes:
+        """Return what a file of this hasher holds."""
+        from everhash.learn.model_file import hasher_to_bytes
 
-        save_hasher(self, path)
+        return hasher_to_bytes(self)
 
     def _read_options(self, n_features: int, first: bool) -> Options:
         options = read_options(self.get_params(), n_features)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from everhash import kernels
 from everhash.learn import seeds
-from everhash.learn.centering import unit_rows
 from everhash.learn.growing import GrowingArray
+from everhash.learn.views import View, margins_by
 
 Floats = NDArray[np.float32]
 Counts = NDArray[np.int64]
@@ -88,18 +88,14 @@ class Mapping:
         """(n_cycles, k, d) what is served: the mean of the iterates, or the last one."""
         return self.mean.rows if self.average else self.last.rows
 
-    def margins(self, Z: Floats) -> Floats:
-        """Return (n, width) values w·z."""
-        return margins_by(self.functions, Z)
-
 
 @dataclass(frozen=True, eq=False)
 class FrozenMapping:
     """A mapping that no longer moves: what stored codes were made with."""
 
     functions: Floats
-    """(n_cycles, k, d)"""
-    center: Floats
+    """(n_cycles, k, w)"""
+    view: View
     words: NDArray[np.int8]
     """(n_labels, k) each label's word on its own cycle."""
     labels_per_cycle: int
@@ -123,8 +119,8 @@ class FrozenMapping:
         return out
 
     def measure(self, X: Floats) -> Floats:
-        """Return rows as the functions see them: centred, at unit length."""
-        return unit_rows(X, self.center)
+        """Return rows as the functions see them, at unit length."""
+        return self.view.of(X)
 
     def margins(self, Z: Floats) -> Floats:
         """Return (n, n_cycles * k) values w·z of measured rows."""
@@ -133,10 +129,3 @@ class FrozenMapping:
     def scores(self, Z: Floats) -> Floats:
         """Return (n, n_labels) values u·z of measured rows."""
         return margins_by(self.scorers[None], Z)
-
-
-def margins_by(functions: Floats, Z: Floats) -> Floats:
-    """Return (n, n_cycles * k) values w·z; each depends on its own row and function only."""
-    out = np.empty((len(Z), functions.shape[0] * functions.shape[1]), np.float32)
-    kernels.load().margins_into(Z, functions, out)
-    return out

@@ -58,43 +58,50 @@ def auto_labels_per_cycle(bits: int) -> int:
 
 def read_options(params: dict[str, Any], n_features: int) -> Options:
     """Check every constructor argument."""
-    bits = whole_number("bits", params["bits"], least=1)
-    if bits > limits.WIDTH:
-        raise LimitError(f"{bits} bits a cycle, at most {limits.WIDTH} are supported")
+    bits = bits_of(params["bits"])
     return Options(
         bits=bits,
         labels_per_cycle=_labels_per_cycle(params["labels_per_cycle"], bits),
-        step=_positive("step", params["step"]),
-        decays=_one_of("schedule", params["schedule"], SCHEDULES) == "sqrt",
-        loss=LOSSES[_one_of("loss", params["loss"], tuple(LOSSES))],
-        average=_flag("average", params["average"]),
+        step=positive("step", params["step"]),
+        decays=one_of("schedule", params["schedule"], SCHEDULES) == "sqrt",
+        loss=LOSSES[one_of("loss", params["loss"], tuple(LOSSES))],
+        average=flag("average", params["average"]),
         codebook=_codebook(params["codebook"], bits),
         replay=whole_number("replay", params["replay"], least=0, most=limits.REPLAY),
-        center=_center(params["center"], n_features),
-        seed=_seed(params["random_state"]),
+        center=center_of(params["center"], n_features),
+        seed=seed_of(params["random_state"]),
     )
+
+
+def bits_of(value: Any) -> int:
+    """Return how many bits a code has."""
+    bits = whole_number("bits", value, least=1)
+    if bits > limits.WIDTH:
+        raise LimitError(f"{bits} bits a cycle, at most {limits.WIDTH} are supported")
+    return bits
 
 
 def _labels_per_cycle(value: Any, bits: int) -> int:
     if value is None:
         return ONE_CYCLE
     if isinstance(value, str):
-        _one_of("labels_per_cycle", value, ("auto",))
+        one_of("labels_per_cycle", value, ("auto",))
         return auto_labels_per_cycle(bits)
     return min(whole_number("labels_per_cycle", value, least=1), ONE_CYCLE)
 
 
 def _codebook(value: Any, bits: int) -> str | NDArray[np.int8]:
     if isinstance(value, str):
-        return _one_of("codebook", value, codebook.KINDS)
+        return one_of("codebook", value, codebook.KINDS)
     return codebook.as_words(value, bits)
 
 
-def _center(value: Any, n_features: int) -> str | NDArray[np.float32] | None:
+def center_of(value: Any, n_features: int) -> str | NDArray[np.float32] | None:
+    """Return what rows are centred by: "warmup", a point, or nothing."""
     if value is None:
         return None
     if isinstance(value, str):
-        return _one_of("center", value, ("warmup",))
+        return one_of("center", value, ("warmup",))
     point = np.asarray(value)
     if point.ndim != 1 or point.dtype.kind not in "fiu" or not (np.abs(point) < LARGEST).all():
         raise OptionError(
@@ -105,7 +112,8 @@ def _center(value: Any, n_features: int) -> str | NDArray[np.float32] | None:
     return point.astype(np.float32)
 
 
-def _seed(value: Any) -> int | None:
+def seed_of(value: Any) -> int | None:
+    """Return a seed; None to draw one."""
     return None if value is None else whole_number("random_state", value, least=0, most=2**128 - 1)
 
 
@@ -119,20 +127,23 @@ def whole_number(name: str, value: Any, *, least: int, most: int | None = None) 
     return number
 
 
-def _positive(name: str, value: Any) -> float:
+def positive(name: str, value: Any) -> float:
+    """Return an option that is a number above 0."""
     ok = isinstance(value, Real) and not isinstance(value, bool)
     if not ok or not 0 < float(value) < math.inf:
         raise OptionError(f"{name} must be a positive number, got {value!r}")
     return float(value)
 
 
-def _flag(name: str, value: Any) -> bool:
+def flag(name: str, value: Any) -> bool:
+    """Return an option that is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise OptionError(f"{name} must be True or False, got {value!r}")
     return bool(value)
 
 
-def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
+def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
+    """Return an option that is one of a few words."""
     if not isinstance(value, str) or value not in allowed:
         raise OptionError(f"{name} {value!r} is unknown", hint=f"choose from {', '.join(allowed)}")
     return value

@@ -1,0 +1,182 @@
+"""A hasher in one safetensors file: arrays, and a JSON text that says what they are.
+
+    header            safetensors' own: names, dtypes, shapes and offsets of the arrays; in its
+                      metadata, under "everhash", a JSON object:
+      format          "everhash-hasher"
+      version         "1"
+      state           JSON: options, labels, counters; "method" where it is not an OnlineHasher
+      sha256          of the state and of every array, name, dtype and shape included
+    arrays            what was learned
+
+Nothing in a file names code: a method is looked up among those everhash has. Every number read from
+it is held against the others before use.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.errors import DataMissingError, InputError, ModelFileError
+
+FORMAT, VERSION = "everhash-hasher", "1"
+DAMAGED = "the file is damaged or was not written by everhash; restore it from a copy"
+NEWER = "it may come from a newer everhash; upgrade to read it"
+MOST = 2**62
+"""Counts in a file stay below this, so that counting on cannot overflow."""
+Arrays = dict[str, NDArray[Any]]
+
+
+def pack_model(state: dict[str, Any], arrays: Arrays) -> bytes:
+    """Return what a file holds."""
+    from safetensors.numpy import save
+
+    ready = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    text = json.dumps(state, default=float)  # a step may be a Fraction
+    about = {"format": FORMAT, "version": VERSION, "state": text, "sha256": _digest(text, ready)}
+    # one entry only: safetensors writes several in any order, and no two files would be alike
+    return bytes(save(ready, {"everhash": json.dumps(about)}))
+
+
+def write_model(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a model's file. It appears whole or not at all."""
+    target = Path(path)
+    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_model(path: str | os.PathLike[str]) -> bytes:
+    """Return a model's file as it is."""
+    file = Path(path)
+    if not file.is_file():
+        raise DataMissingError(f"no model file at {path}", hint="a hasher's save writes one")
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise ModelFileError(f"{path}: {error}", hint="make the file readable") from None
+
+
+def unpack_model(content: bytes, path: str) -> tuple[str, Arrays]:
+    """Read the parts of a file and check that they are what was written."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        arrays = load(content)
+        # safetensors has checked the header by now; only its metadata it does not hand out
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        about = _about(path, header.get("__metadata__") or {})
+        version = about.get("version")
+        require(version == VERSION, f"{path}: version {version!r:.20} is unknown", NEWER)
+    except ModelFileError:
+        raise
+    except (
+        SafetensorError,
+        AttributeError,
+        KeyError,
+        TypeError,
+        ValueError,
+        RecursionError,
+    ) as error:
+        raise ModelFileError(f"{path}: {error!s:.200}", hint=DAMAGED) from None
+    state = str(about.get("state", ""))
+    require(about.get("sha256") == _digest(state, arrays), f"{path}: checksum does not match")
+    return state, arrays
+
+
+def _about(path: str, metadata: dict[str, str]) -> dict[str, Any]:
+    try:
+        about = json.loads(metadata.get("everhash", "null"))
+    except RecursionError:
+        about = None
+    ours = isinstance(about, dict) and about.get("format") == FORMAT
+    require(ours, f"{path}: not a hasher's file")
+    return dict(about)
+
+
+def _digest(state: str, arrays: Arrays) -> str:
+    total = hashlib.sha256(state.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        total.update(f"|{name}|{array.dtype.str}|{array.shape}|".encode())
+        total.update(np.ascontiguousarray(array).data)
+    return total.hexdigest()
+
+
+def array_of(
+    arrays: Arrays, name: str, dtype: type, ndim: int, shape: tuple[int | None, ...] = ()
+) -> NDArray[Any]:
+    """Return an array of the file, if it has the type and shape it should have."""
+    array = arrays[name]
+    fits = array.dtype == dtype and array.ndim == ndim
+    fits = fits and all(s in (None, g) for s, g in zip(shape, array.shape, strict=bool(shape)))
+    require(fits, f"array {name!r} is {array.dtype} {array.shape}")
+    if array.dtype.kind == "f":
+        require(bool(np.isfinite(array).all()), f"array {name!r} holds NaN or infinity")
+    elif array.dtype == np.int64:
+        counts = array.min(initial=0) >= 0 and array.max(initial=0) < MOST
+        require(bool(counts), f"array {name!r} holds a count below 0 or too large to go on from")
+    return array
+
+
+def count_of(value: Any, below: int) -> int:
+    """Return a count that stands in the state."""
+    ok = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < below
+    require(ok, f"expected a count below {below}, got {value!r:.40}")
+    return int(value)
+
+
+def list_of(value: Any) -> list[Any]:
+    """Return a list that stands in the state."""
+    require(isinstance(value, list), f"expected a list, got a {type(value).__name__}")
+    return list(value)
+
+
+def label_to_json(label: Hashable) -> Any:
+    """Write a label as JSON: numbers and strings as they are, tuples and bytes in an object."""
+    if isinstance(label, bool | int | float | str):
+        return label
+    if isinstance(label, bytes):
+        return {"bytes": label.hex()}
+    if isinstance(label, tuple):
+        return {"tuple": [label_to_json(part) for part in label]}
+    raise InputError(
+        f"a label of type {type(label).__name__} cannot be saved",
+        hint="use strings, numbers, bytes or tuples of them as labels",
+    )
+
+
+def label_from_json(value: Any) -> Hashable:
+    """Read a label that `label_to_json` wrote."""
+    if isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, dict) and set(value) == {"bytes"}:
+        return bytes.fromhex(value["bytes"])
+    if isinstance(value, dict) and set(value) == {"tuple"}:
+        return tuple(label_from_json(part) for part in list_of(value["tuple"]))
+    raise ModelFileError("a label has an unknown form")
+
+
+def plain(value: Any) -> Any:
+    """Return an option as JSON can write it."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def require(condition: bool, problem: str, hint: str = "") -> None:
+    """Refuse a file that cannot have been written by us."""
+    if not condition:
+        raise ModelFileError(problem, hint=hint or DAMAGED)

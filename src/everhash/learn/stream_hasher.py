@@ -1,0 +1,229 @@
+"""What all hashers of a stream have in common: labels by number, rows through a mapping to codes.
+
+The index and the file work with any `StreamHasher`. How it learns is its own affair.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from everhash import limits
+from everhash.codes import Codes
+from everhash.errors import OptionError, UnknownNameError
+from everhash.estimator import Estimator
+from everhash.learn.mapping import FrozenMapping
+from everhash.learn.options import whole_number
+from everhash.learn.views import View, margins_by
+from everhash.stream import Labels, as_labels, as_rows
+
+
+class StreamHasher(Estimator):
+    """Hash functions that learn from a stream, and labels in their order of arrival.
+
+    A subclass makes the first functions (`_begin`), learns (`learn_rows`) and gives labels their
+    words (`_assign_words`).
+    """
+
+    assigns_codewords: ClassVar[bool] = True
+    """Whether a label has a word of its own. Where none has, labels are names and nothing more."""
+
+    bits: int
+    _numbers: dict[Hashable, int]
+
+    def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Learn from rows, in order. All or nothing: an error leaves the hasher as it was.
+
+        Args:
+            X: (n, d) finite features.
+            y: a label for each row: any hashable value, seen before or not; a set of labels, which
+                is one lesson for each of them; None where a row has no label.
+        """
+        first = not self.__sklearn_is_fitted__()
+        rows = as_rows(X, None if first else self.n_features_in_, type(self).__name__)
+        labels = as_labels(y, len(rows))
+        options = self._read_options(rows.shape[1], first)
+        self._check_room(labels.values, options, first)
+        self._check_columns(X, rows.shape[1], first=first)
+        if first:
+            self._begin(options)
+        self.learn_rows(rows, labels)
+        return self
+
+    def begin(self, n_features: int) -> Self:
+        """Make the first functions before any row has come."""
+        if self.__sklearn_is_fitted__():
+            raise OptionError("learning has begun already", hint="call fit to start again")
+        d = whole_number("n_features", n_features, least=1, most=limits.DIMS)
+        options = self._read_options(d, first=True)
+        self.n_features_in_ = d
+        self._begin(options)
+        return self
+
+    def learn_rows(self, rows: NDArray[np.float32], labels: Labels) -> None:
+        """Learn rows that `as_rows` and `as_labels` have checked."""
+        raise NotImplementedError
+
+    def check_room(self, labels: list[Hashable]) -> None:
+        """Refuse labels that would outgrow what is supported, before anything has changed."""
+        self._require_fitted()
+        options = self._read_options(self.n_features_in_, first=False)
+        self._check_room(labels, options, first=False)
+
+    def assign(self, labels: Iterable[Any]) -> Self:
+        """Number labels before a row of theirs is learned, and give them words."""
+        self._require_fitted()
+        listed = list(labels)
+        values = as_labels(listed, len(listed)).values
+        self.check_room(values)
+        self._assign_words(values)
+        return self
+
+    def _begin(self, options: Any) -> None:
+        raise NotImplementedError
+
+    def _assign_words(self, labels: list[Hashable]) -> None:
+        raise NotImplementedError
+
+    def _read_options(self, n_features: int, first: bool) -> Any:
+        raise NotImplementedError
+
+    def _check_room(self, labels: list[Hashable], options: Any, first: bool) -> None:
+        raise NotImplementedError
+
+    # What was learned
+
+    @property
+    def labels_(self) -> list[Hashable]:
+        """Labels in order of arrival."""
+        self._require_fitted()
+        return list(self._numbers)
+
+    def unknown(self, labels: Iterable[Hashable]) -> list[Hashable]:
+        """Return those labels that have not arrived yet."""
+        return [label for label in labels if label not in self._numbers]
+
+    def numbers(self, labels: Iterable[Hashable]) -> NDArray[np.int64]:
+        """Return each label's place in `labels_`."""
+        self._require_fitted()
+        try:
+            return np.array([self._numbers[label] for label in labels], np.int64)
+        except KeyError as error:
+            raise UnknownNameError(
+                f"label {error.args[0]!r} has not been seen", hint="labels_ lists those that have"
+            ) from None
+
+    @property
+    def words_(self) -> NDArray[np.int8]:
+        """(n_labels, k) each label's word on the bits of its own cycle; a view, not to write to.
+
+        Zero, that is inactive, where the method has no codewords.
+        """
+        raise NotImplementedError
+
+    @property
+    def codewords_(self) -> NDArray[np.int8]:
+        """(n_labels, width) the code matrix Lambda: -1, +1, and 0 where a bit is inactive."""
+        words = self.words_
+        matrix = np.zeros((len(words), self.n_cycles_, words.shape[1]), np.int8)
+        matrix[np.arange(len(words)), self.label_cycles_] = words
+        return matrix.reshape(len(words), self.width_)
+
+    @property
+    def label_cycles_(self) -> NDArray[np.int64]:
+        """(n_labels,) the cycle of each label."""
+        return np.arange(len(self.words_)) // self._labels_per_cycle
+
+    @property
+    def n_cycles_(self) -> int:
+        """Cycles opened so far."""
+        self._require_fitted()
+        return len(self._functions)
+
+    @property
+    def width_(self) -> int:
+        """Bits now: k for each cycle."""
+        self._require_fitted()
+        cycles, k, _ = self._functions.shape
+        return int(cycles * k)
+
+    @property
+    def versions_(self) -> NDArray[np.int64]:
+        """(width,) how often each function has changed; an unchanged count means unchanged bits."""
+        raise NotImplementedError
+
+    @property
+    def version_(self) -> int:
+        """One number for the whole mapping; it grows with every change and every new function."""
+        return int(self.versions_.sum()) + self.width_
+
+    @property
+    def lessons_(self) -> int:
+        """How often the hasher was taught; it grows even where no function has changed yet."""
+        raise NotImplementedError
+
+    @property
+    def label_bytes_(self) -> int:
+        """About how many bytes a new label adds to the hasher."""
+        raise NotImplementedError
+
+    @property
+    def _functions(self) -> NDArray[np.float32]:
+        """(n_cycles, k, w) what is served."""
+        raise NotImplementedError
+
+    @property
+    def _view(self) -> View:
+        """How the functions see a row."""
+        raise NotImplementedError
+
+    @property
+    def _labels_per_cycle(self) -> int:
+        raise NotImplementedError
+
+    # Hashing
+
+    def margins(self, X: ArrayLike) -> NDArray[np.float32]:
+        """Return (n, width) values w·z of seen rows; their signs are the bits."""
+        self._require_fitted()
+        rows = as_rows(X, self.n_features_in_, type(self).__name__)
+        self._check_columns(X, rows.shape[1], first=False)
+        return margins_by(self._functions, self._view.of(rows))
+
+    def transform(self, X: ArrayLike) -> NDArray[np.int8]:
+        """Return (n, width) bits of -1 and +1."""
+        return np.where(self.margins(X) > 0, np.int8(1), np.int8(-1))
+
+    def encode(self, X: ArrayLike) -> Codes:
+        """Return packed codes stamped with the mapping's version."""
+        return Codes.pack(self.transform(X), self.version_)
+
+    def encode_labels(self) -> Codes:
+        """Return the codewords of all labels as codes, inactive bits masked."""
+        return Codes.pack(self.codewords_, self.version_)
+
+    def freeze(self) -> FrozenMapping:
+        """Return the mapping as it is now; further learning does not move it."""
+        self._require_fitted()
+        return FrozenMapping(
+            functions=self._functions.copy(),
+            view=self._view,
+            words=self.words_.copy(),
+            labels_per_cycle=self._labels_per_cycle,
+            versions=self.versions_,
+            version=self.version_,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything learned to a safetensors file; `everhash.load_hasher` reads it."""
+        from everhash.learn.model_format import write_model
+
+        write_model(path, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """Return what a file of this hasher holds."""
+        raise NotImplementedError

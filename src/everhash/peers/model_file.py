@@ -1,0 +1,106 @@
+"""Hashers of every method to and from their files; see `learn.model_format`.
+
+state     method, params, seed, labels, columns, center_count, lessons
+arrays    words, center, center_total, given_center where the user gave one, and the arrays that
+          the method lays out, under their own names
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import numpy as np
+
+from everhash import limits
+from everhash.errors import EverhashError, ModelFileError
+from everhash.learn.model_file import (
+    restore_center,
+    restore_columns,
+    restore_hasher,
+    restore_labels,
+)
+from everhash.learn.model_format import (
+    DAMAGED,
+    MOST,
+    Arrays,
+    array_of,
+    count_of,
+    label_to_json,
+    pack_model,
+    plain,
+    read_model,
+    require,
+    unpack_model,
+)
+from everhash.learn.stream_hasher import StreamHasher
+from everhash.peers.method import Method
+from everhash.peers.registry import method_named
+
+
+def load_hasher(path: str | os.PathLike[str]) -> StreamHasher:
+    """Read a hasher that its `save` wrote; it goes on as if it had never stopped."""
+    return hasher_from_bytes(read_model(path), str(path))
+
+
+def hasher_from_bytes(content: bytes, path: str) -> StreamHasher:
+    """Build a hasher from what its file holds; `path` is for messages."""
+    state_text, arrays = unpack_model(content, path)
+    try:
+        state = json.loads(state_text)
+        if "method" in state:
+            return _restore_method(state, arrays)
+        return restore_hasher(state, arrays)
+    except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
+        reason = error.message if isinstance(error, EverhashError) else f"bad state: {error!r:.200}"
+        raise ModelFileError(f"{path}: {reason}", hint=DAMAGED) from None
+
+
+def method_to_bytes(method: Method) -> bytes:
+    """Return what a method's file holds."""
+    method._require_fitted()
+    method._read_options(method.n_features_in_, first=False)
+    center = method._center
+    arrays: Arrays = {name: getattr(method, name) for name in method._whole_layout()}
+    arrays |= {"words": method.words_, "center": center.point, "center_total": center.total}
+    params = {name: plain(value) for name, value in method.get_params().items()}
+    if isinstance(given := method._begun.get("center"), np.ndarray):
+        arrays["given_center"] = given
+        del params["center"]
+    state = {
+        "method": method.about.name,
+        "params": params,
+        "seed": method._begun["random_state"],
+        "labels": [label_to_json(label) for label in method.labels_],
+        "columns": [str(name) for name in getattr(method, "feature_names_in_", [])],
+        "center_count": center.count,
+        "lessons": method.lessons_,
+    }
+    return pack_model(state, arrays)
+
+
+def _restore_method(state: dict[str, Any], arrays: Arrays) -> Method:
+    """Build a method, holding every array against the layout its options give."""
+    params: dict[str, Any] = dict(state["params"])
+    if "given_center" in arrays:
+        params["center"] = array_of(arrays, "given_center", np.float32, 1)
+    d = len(array_of(arrays, "center", np.float32, 1))
+    require(1 <= d <= limits.DIMS, f"{d} features")
+    method = method_named(state["method"])(**params)
+    options = method._read_options(d, first=True)
+    restore_columns(method, state, d)
+    method._prepare({**options, "random_state": count_of(state["seed"], 2**128)})
+    method._numbers = restore_labels(state)
+    method._lessons = count_of(state["lessons"], MOST)
+    n_labels = len(method._numbers)
+    require(n_labels <= method._room(options), f"{n_labels} labels")
+    words = array_of(arrays, "words", np.int8, 2, (n_labels, method._word_bits))
+    expected = (-1, 1) if method.assigns_codewords else (0,)
+    require(bool(np.isin(words, expected).all()), f"words hold more than {expected}")
+    method._words.replace(words)
+    restore_center(method._center, arrays, state)
+    for name, (dtype, shape) in method._whole_layout().items():
+        setattr(method, name, array_of(arrays, name, dtype, len(shape), shape).copy())
+    method._check_state()
+    return method

@@ -1,0 +1,1 @@
+"""Methods that learn from a stream, one file each."""

@@ -1,0 +1,84 @@
+"""Hadamard Codebook based Online Hashing (Lin, Ji, Liu, Wu, ACM Multimedia 2018).
+
+    paper               here
+    W                   functions_      (bits, d), a function a row
+    c                   words_          target code of a label, a row of a Hadamard matrix
+    r*                  order           of that matrix: the power of two >= max(bits, classes)
+    W~ (projection)     _projection     (order, bits) Gaussian, where order and bits differ
+    eta                 step
+    tanh                the stand-in of the sign while learning
+
+For each row z with target c, and f = tanh(W z):  W <- W - eta ((f - c) (1 - f^2)) z^T.
+
+Defaults: step 0.2 and one row a step, as the authors use on CIFAR-10. W starts with Gaussian
+columns of unit length.
+
+Where we differ, on purpose:
+  * The order needs the number of classes beforehand. `classes` says it; without it there are as
+    many as the power of two >= bits, and one label more is an error.
+  * Rows are handed out as labels arrive, in a random order, the constant row last: it separates no
+    class from the others by a bit of its own.
+  * A word that the projection gives twice is drawn from a new projection, while words last.
+  * A row with several labels is one step for each.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from everhash.learn.options import positive
+from everhash.learn.views import margins_by
+from everhash.peers.description import Description
+from everhash.peers.method import Check, Counts, Floats, Method
+from everhash.peers.words import class_count, hadamard_order, hadamard_word
+
+
+class HCOH(Method):
+    """Codes that follow the rows of a Hadamard matrix, by gradient descent on a squared loss."""
+
+    about: ClassVar = Description(
+        name="hcoh",
+        title="Hadamard Codebook based Online Hashing",
+        year=2018,
+        citation="M. Lin, R. Ji, H. Liu, Y. Wu: Supervised Online Hashing via Hadamard Codebook "
+        "Learning, ACM Multimedia, 2018",
+        needs_class_count=True,
+    )
+    OPTIONS: ClassVar[dict[str, Check]] = {"classes": class_count, "step": positive}
+
+    def __init__(
+        self,
+        bits: int = 32,
+        classes: int | None = None,
+        step: float = 0.2,
+        center: str | ArrayLike | None = "warmup",
+        random_state: int | None = 0,
+    ) -> None:
+        self.bits = bits
+        self.classes = classes
+        self.step = step
+        self.center = center
+        self.random_state = random_state
+
+    def _start(self) -> None:
+        self.functions_[:] = self._random_functions()
+
+    def _room(self, options: dict[str, Any]) -> int:
+        return options["classes"] or hadamard_order(options["bits"], 1)
+
+    def _draw_word(self, number: int) -> NDArray[np.int8]:
+        return hadamard_word(
+            self._begun["random_state"], number, self._begun["bits"], self._room(self._begun)
+        )
+
+    def _learn(self, Z: Floats, labels: Counts) -> None:
+        """Take one gradient step a row."""
+        step, W = np.float32(self._begun["step"]), self.functions_
+        for z, label in zip(Z, labels.tolist(), strict=True):
+            f = np.tanh(margins_by(W[None], z[None])[0])
+            slope = step * (f - self.words_[label]) * (1 - f * f)
+            W -= np.outer(slope, z)
+        self.updates_ += len(Z)

@@ -1,0 +1,106 @@
+"""Hadamard Matrix Guided Online Hashing (Lin, Ji, Liu, Sun, Chen, Tian, IJCV 2020).
+
+    paper               here
+    W^t                 last_           (bits, d) the newest iterate, a function a row
+    sum of W^t          functions_      what is served: the sum of all iterates
+    target code         words_          a row of a Hadamard matrix
+    eta                 1: from W = 0 it scales every function alike and changes no sign
+
+For each row z with target c, the functions with sign(w·z) != c learn: w <- w + c z. Each bit is a
+perceptron; what hashes is the sum of its iterates, which is the averaged perceptron.
+
+Defaults: W = 0 at first, no kernel.
+
+Where we differ, on purpose:
+  * `classes` and rows of the matrix as in HCOH.
+  * The authors divide the sum by the mistakes of each bit, which gives 0 / 0 for a bit that never
+    errs and changes no sign. We do not divide.
+  * Every row adds an iterate to the sum, so every function would count as changed with every row.
+    The sum is brought up to date when a function errs, so that one that does not err stands still
+    (as in our own hasher): the same sum up to a function's last mistake.
+  * A row with several labels is one step for each; the authors' merged target for such rows has a
+    known slip.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from everhash.learn.views import margins_by
+from everhash.peers.description import Description
+from everhash.peers.method import Check, Counts, Floats, Layout, Method
+from everhash.peers.words import class_count, hadamard_order, hadamard_word
+
+
+class HMOH(Method):
+    """A perceptron for each bit, taught by the rows of a Hadamard matrix, and averaged."""
+
+    about: ClassVar = Description(
+        name="hmoh",
+        title="Hadamard Matrix Guided Online Hashing",
+        year=2020,
+        citation="M. Lin, R. Ji, H. Liu, X. Sun, S. Chen, Q. Tian: Hadamard Matrix Guided Online "
+        "Hashing, International Journal of Computer Vision, 2020",
+        needs_class_count=True,
+    )
+    OPTIONS: ClassVar[dict[str, Check]] = {"classes": class_count}
+    last_: Floats
+    rounds_: Counts
+    """(1,) rows learned."""
+    summed_: Counts
+    """(bits,) rounds whose iterate is in the sum."""
+
+    def __init__(
+        self,
+        bits: int = 32,
+        classes: int | None = None,
+        center: str | ArrayLike | None = "warmup",
+        random_state: int | None = 0,
+    ) -> None:
+        self.bits = bits
+        self.classes = classes
+        self.center = center
+        self.random_state = random_state
+
+    def _layout(self) -> Layout:
+        bits = self._begun["bits"]
+        return {
+            "last_": (np.float32, (bits, self.n_features_in_)),
+            "rounds_": (np.int64, (1,)),
+            "summed_": (np.int64, (bits,)),
+        }
+
+    def _start(self) -> None:
+        """Zeros are where the perceptrons start."""
+
+    def _room(self, options: dict[str, Any]) -> int:
+        return options["classes"] or hadamard_order(options["bits"], 1)
+
+    def _draw_word(self, number: int) -> NDArray[np.int8]:
+        return hadamard_word(
+            self._begun["random_state"], number, self._begun["bits"], self._room(self._begun)
+        )
+
+    def _learn(self, Z: Floats, labels: Counts) -> None:
+        """Correct the functions that err."""
+        last = self.last_
+        for z, label in zip(Z, labels.tolist(), strict=True):
+            self.rounds_ += 1
+            word = self.words_[label]
+            wrong = np.flatnonzero((margins_by(last[None], z[None])[0] > 0) != (word > 0))
+            rounds = (self.rounds_ - 1 - self.summed_[wrong]).astype(np.float32)
+            last_wrong = last[wrong]
+            self.functions_[wrong] += rounds[:, None] * last_wrong
+            last_wrong += np.outer(word[wrong], z)
+            last[wrong] = last_wrong
+            self.functions_[wrong] += last_wrong
+            self.summed_[wrong] = self.rounds_
+            self.updates_[wrong] += 1
+
+    def _check_state(self) -> None:
+        from everhash.learn.model_format import require
+
+        require(bool((self.summed_ <= self.rounds_).all()), "sums of rounds still to come")
