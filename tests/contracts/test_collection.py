@@ -15,12 +15,21 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from sklearn.datasets import load_digits
 
 import everhash
-from everhash import Collection, OnlineHasher
+from everhash import Collection, OnlineHasher, peers
 from everhash.collection import recorder
+from everhash.learn.stream_hasher import StreamHasher
 
 ALL, TRUTH = load_digits(return_X_y=True)
 ALL = ALL.astype(np.float32)
 PROBES = ALL[:12]
+METHODS: dict[str, dict[str, Any]] = {
+    "onehot": {},
+    "hmoh": {"classes": 30},
+    "mihash": {"sample": 20, "update_every": 10},
+    "okh": {"anchors": 20},
+    "bsodh": {"batch": 20},
+    "smarthash": {"anchors": 20, "batch": 20},
+}
 UNSEEN = ("path", "bytes", "commit", "last_refresh")
 """Of `stats`: what a file has and memory has not."""
 
@@ -55,8 +64,9 @@ class CollectionMachine(RuleBasedStateMachine):
         keep=st.sampled_from([True, True, False]),
         rho=st.sampled_from([2, 5]),
         still=st.booleans(),
+        method=st.sampled_from(["everhash", "everhash", *METHODS]),
     )
-    def start(self, seed: int, coding: str, keep: bool, rho: int, still: bool) -> None:
+    def start(self, seed: int, coding: str, keep: bool, rho: int, still: bool, method: str) -> None:
         self.folder = Path(tempfile.mkdtemp())
         self.path = self.folder / "c.ever"
         self.rng = np.random.default_rng(seed)
@@ -69,7 +79,9 @@ class CollectionMachine(RuleBasedStateMachine):
         vars(recorder).update(self.sizes)
 
         def make(path: Path | None) -> Collection:
-            hasher = OnlineHasher(12, rho, random_state=seed, center=center, step=0.3)
+            hasher: StreamHasher = OnlineHasher(12, rho, random_state=seed, center=center, step=0.3)
+            if method != "everhash":
+                hasher = peers.get(method, 12, random_state=seed, **METHODS[method])
             return everhash.create(path, 64, hasher=hasher, coding=coding, keep_features=keep)
 
         self.kept, self.filed = make(None), make(self.path)
@@ -144,7 +156,8 @@ class CollectionMachine(RuleBasedStateMachine):
     def teach_the_hasher_directly(self) -> None:
         for col in (self.kept, self.filed):
             col.hasher.partial_fit(ALL[:3], TRUTH[:3])
-            col.hasher.step = 0.2
+            if isinstance(col.hasher, OnlineHasher):
+                col.hasher.step = 0.2
         self.both("learn", ALL[3:5], TRUTH[3:5])
 
     @rule()

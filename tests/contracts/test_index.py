@@ -12,20 +12,30 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
-from everhash import Index, OnlineHasher
+from everhash import Index, OnlineHasher, peers
 from everhash.index.features import Stored
 from everhash.learn.mapping import FrozenMapping
+from everhash.learn.stream_hasher import StreamHasher
 
 ALL, TRUTH = load_digits(return_X_y=True)
 ALL = ALL.astype(np.float32)
 BITS = 12
+METHODS: dict[str, dict[str, Any]] = {
+    # what sets the methods apart for an index: cycles, codewords, and how rows are seen
+    "onehot": {},
+    "hcoh": {"classes": 20},
+    "mihash": {"sample": 20, "update_every": 10},
+    "okh": {"anchors": 20},
+    "sketchhash": {"batch": 20, "sketch": 40},
+}
 
 
 class Model:
-    """What the index should hold, in plain Python: id -> labels, or the row as it is stored."""
+    """What the index should hold, in plain Python: id -> labels, and the row as it is stored."""
 
-    def __init__(self, hasher: OnlineHasher, coding: str) -> None:
+    def __init__(self, hasher: StreamHasher, coding: str) -> None:
         self.hasher, self.coding = hasher, coding
+        self.bits = hasher.bits
         self.order: list[Any] = []
         self.labels: dict[Any, tuple[Any, ...]] = {}
         self.rows: dict[Any, NDArray[np.float32]] = {}
@@ -35,7 +45,7 @@ class Model:
         self.order.append(name)
         if labels:
             self.labels[name] = labels
-        else:
+        if not labels or not self.hasher.assigns_codewords:
             if not self.rows:
                 self.mapping = self.hasher.freeze()
             self.rows[name] = Stored.of(row[None]).rows[0]
@@ -46,31 +56,33 @@ class Model:
         self.rows.pop(name, None)
 
     def relabel(self, name: Any, labels: tuple[Any, ...]) -> None:
-        self.rows.pop(name, None)
+        if self.hasher.assigns_codewords:
+            self.rows.pop(name, None)
         self.labels[name] = labels
 
     def code(self, name: Any) -> tuple[int, NDArray[np.bool_]]:
-        """Home and bits of an unlabelled entry, from scratch."""
+        """Home and bits of an entry that keeps its own, from scratch."""
         assert self.mapping is not None
         z = self.mapping.measure(self.rows[name][None])
         margins = self.mapping.margins(z)[0]
         if self.coding == "full":
             return 0, margins > 0
-        scores = self.mapping.scores(z)[0] if len(self.mapping.words) else np.zeros(1)
-        home = int(self.mapping.label_cycles[scores.argmax()]) if len(self.mapping.words) else 0
-        return home, margins.reshape(-1, BITS)[home] > 0
+        several = len(self.mapping.words) and len(self.mapping.functions) > 1
+        scores = self.mapping.scores(z)[0] if several else np.zeros(1)
+        home = int(self.mapping.label_cycles[scores.argmax()]) if several else 0
+        return home, margins.reshape(-1, self.bits)[home] > 0
 
     def distance(self, name: Any, x: NDArray[np.float32], kind: str) -> float:
         full = self.coding == "full"
-        if name in self.labels:
+        if name not in self.rows:
             margins = self.hasher.margins(x[None])[0]
             words = self.hasher.codewords_[self.hasher.numbers(self.labels[name])]
             far = min(compare(margins, word, kind) for word in words)
-            return far / BITS if full else far
+            return far / self.bits if full else far
         assert self.mapping is not None
         margins = self.mapping.margins(self.mapping.measure(x[None]))[0]
         home, bits = self.code(name)
-        part = margins if full else margins.reshape(-1, BITS)[home]
+        part = margins if full else margins.reshape(-1, self.bits)[home]
         far = compare(part, np.where(bits, 1, -1), kind)
         return far / len(part) if full else far
 
@@ -90,14 +102,21 @@ class IndexMachine(RuleBasedStateMachine):
         certify=st.booleans(),
         rho=st.sampled_from([2, 3, None]),
         still=st.booleans(),
+        method=st.sampled_from(["everhash", "everhash", *METHODS]),
     )
-    def start(self, seed: int, coding: str, certify: bool, rho: int | None, still: bool) -> None:
+    def start(
+        self, seed: int, coding: str, certify: bool, rho: int | None, still: bool, method: str
+    ) -> None:
         self.rng = np.random.default_rng(seed)
         # while the centre moves nothing can be certified, so half of the runs have a still one
         center: Any = ALL.mean(axis=0) if still else "warmup"
-        self.hasher = OnlineHasher(
+        self.hasher: StreamHasher = OnlineHasher(
             bits=BITS, labels_per_cycle=rho, random_state=seed, center=center, step=0.3
         )
+        if method != "everhash":
+            self.hasher = peers.get(method, BITS, random_state=seed, **METHODS[method])
+            if still and "center" in self.hasher.get_params():
+                self.hasher.set_params(center=center)
         rows = self.rng.integers(0, len(ALL), 30)
         self.hasher.partial_fit(ALL[rows], TRUTH[rows] % 3)
         self.index = Index(self.hasher, coding=coding, certify=certify)
@@ -192,6 +211,7 @@ class IndexMachine(RuleBasedStateMachine):
                 found.distances[row, :n], sorted(far.values())[:n], atol=1e-4
             )
             if kind == "hamming" and self.model.coding == "home":
+                # distances are whole numbers, so ties are ties
                 place = {name: i for i, name in enumerate(self.model.order)}
                 assert got == sorted(far, key=lambda name: (far[name], place[name]))[:n]
             for name, label in zip(got, found.labels[row, :n], strict=True):
@@ -200,7 +220,7 @@ class IndexMachine(RuleBasedStateMachine):
     @rule(radius=st.integers(0, 6))
     def radius_equals_brute_force(self, radius: int) -> None:
         x = ALL[self.rng.integers(0, len(ALL), 1)]
-        r = radius if self.model.coding == "home" else radius / BITS
+        r = radius if self.model.coding == "home" else radius / self.model.bits
         found = self.index.search_radius(x, r)
         far = {name: self.model.distance(name, x[0], "hamming") for name in self.model.order}
         edge = [name for name in far if abs(far[name] - r) < 1e-6]
@@ -220,13 +240,23 @@ class IndexMachine(RuleBasedStateMachine):
         assert set(found.ids[0, :count].tolist()) <= set(names)
         np.testing.assert_allclose(found.distances[0, :count], far[:count], atol=1e-4)
 
+    @rule(labels=st.lists(st.sampled_from([*range(10), "new"]), min_size=1, max_size=3))
+    def filter_by_labels_equals_brute_force(self, labels: list[Any]) -> None:
+        known = [label for label in labels if label in self.hasher.labels_]
+        x = ALL[self.rng.integers(0, len(ALL), 1)]
+        found = self.index.search(x, 5, "asymmetric", labels=known)
+        wanted = {n for n, of in self.model.labels.items() if not {*known}.isdisjoint(of)}
+        assert found.counts[0] == min(5, len(wanted))
+        assert set(found.ids[0, : found.counts[0]].tolist()) <= wanted
+
     @invariant()
     def counts_agree(self) -> None:
         if not hasattr(self, "index"):
             return
         stats = self.index.stats()
         assert len(self.index) == len(self.model.order) == stats["entries"]
-        assert stats["unlabelled"] == len(self.model.rows)
+        assert stats["unlabelled"] == len(set(self.model.order) - set(self.model.labels))
+        assert stats["coded"] == len(self.model.rows)
 
     @invariant()
     def entries_agree(self) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash.bench.counts import Shelf, precision_of_groups
 from everhash.codes import Codes, asymmetric, hamming
 from everhash.index.index import Index
+from everhash.index.refresh import choose_homes
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.metrics import average_precision
 
@@ -57,6 +59,18 @@ def _rank_within_label(y: NDArray[np.int64]) -> Rows:
     return rank
 
 
+def hide_labels(y: NDArray[np.int64], split: Split, seed: int) -> Split:
+    """Return the part of a split that asks for unseen labels, a quarter of all rounded up.
+
+    The stream keeps the other labels; entries and queries are of the hidden ones only
+    (Sablayrolles, Douze, Jegou, Usunier, ICASSP 2017).
+    """
+    labels = np.random.default_rng(seed).permutation(np.unique(y[y >= 0]))
+    hidden = np.isin(y, labels[: -(-len(labels) // 4)])
+    stream, entries, queries = split
+    return Split(stream[~hidden[stream]], entries[hidden[entries]], queries[hidden[queries]])
+
+
 def score_codewords(
     hasher: StreamHasher,
     queries: NDArray[np.float32],
@@ -64,24 +78,21 @@ def score_codewords(
     entry_labels: NDArray[np.int64],
 ) -> tuple[float, float]:
     """Return mAP by Hamming and by asymmetric distance, entries stored as codewords."""
-    number = {label: i for i, label in enumerate(hasher.labels_)}
-    entries = np.array([number[label] for label in entry_labels.tolist()])
-    words, codes = hasher.encode_labels(), hasher.encode(queries)
+    labels, counts = np.unique(entry_labels, return_counts=True)
+    entries = dict(zip(labels.tolist(), counts.tolist(), strict=True))
+    words, margins = hasher.encode_labels(), hasher.margins(queries)
+    held = np.zeros(len(words), np.int64)
+    held[hasher.numbers(entries)] = list(entries.values())
+    own = hasher.numbers(query_labels.tolist())
 
-    def ranked(distances: Distances) -> NDArray[np.int64]:
-        # entries of a label tie, so ranks of labels are enough, and small integers score fast
-        return np.array([np.unique(row, return_inverse=True)[1] for row in distances])[:, entries]
+    def mean_ap(distances: Distances) -> float:
+        # the entries of a label tie, so all that are relevant stand in one group
+        nearest = distances[np.arange(len(own)), own, None]
+        before, size = (distances < nearest) @ held, (distances == nearest) @ held
+        groups = (group[:, None] for group in (before, size, held[own]))
+        return float(precision_of_groups(*groups).mean())
 
-    def by_hamming(part: slice) -> NDArray[np.int64]:
-        return ranked(hamming(_part(codes, part), words))
-
-    def by_margins(part: slice) -> NDArray[np.int64]:
-        return ranked(asymmetric(hasher.margins(queries[part]), words))
-
-    return (
-        _mean_ap(by_hamming, query_labels, entry_labels),
-        _mean_ap(by_margins, query_labels, entry_labels),
-    )
+    return mean_ap(hamming(hasher.encode(queries), words)), mean_ap(asymmetric(margins, words))
 
 
 def score_mapping(
@@ -90,14 +101,40 @@ def score_mapping(
     query_labels: NDArray[np.int64],
     entries: NDArray[np.float32],
     entry_labels: NDArray[np.int64],
+    *,
+    coding: str = "full",
+    asymmetric_among: int | None = None,
 ) -> tuple[float, float]:
-    """Return mAP by Hamming and by asymmetric distance, entries stored as all their bits."""
-    codes, stored = hasher.encode(queries), hasher.encode(entries)
-    signs = stored.unpack().T.astype(np.float32)
-    return (
-        _mean_ap(lambda part: hamming(_part(codes, part), stored), query_labels, entry_labels),
-        _mean_ap(lambda part: -(hasher.margins(queries[part]) @ signs), query_labels, entry_labels),
-    )
+    """Return mAP by Hamming and by asymmetric distance, entries stored as bits.
+
+    Args:
+        hasher: what was learned.
+        queries: (n, d) rows to ask for.
+        query_labels: (n,) their labels.
+        entries: (m, d) rows to rank.
+        entry_labels: (m,) their labels.
+        coding: "full" stores the bits of all cycles, "home" those of an entry's home cycle only.
+        asymmetric_among: rank only so many entries, the first ones, by asymmetric distance, which
+            takes a sort for each query; shuffle entries beforehand. All of them if None.
+    """
+    stored = hasher.encode(entries) if coding == "full" else home_codes(hasher, entries)
+    part = slice(asymmetric_among)
+    by_bits = Shelf(stored, entry_labels).by_hamming(hasher.encode(queries), query_labels)
+    few = Shelf(_part(stored, part), entry_labels[part])
+    by_margins = few.by_margins(hasher.margins(queries), query_labels)
+    return float(by_bits.mean()), float(by_margins.mean())
+
+
+def home_codes(hasher: StreamHasher, X: NDArray[np.float32]) -> Codes:
+    """Return codes as an index keeps them: active on the bits of each row's home cycle only."""
+    if hasher.n_cycles_ == 1:
+        return hasher.encode(X)
+    mapping = hasher.freeze()
+    Z = mapping.measure(X)
+    homes, _, _ = choose_homes(mapping, "home", Z)
+    signs = np.where(mapping.margins(Z) > 0, np.int8(1), np.int8(-1))
+    active = homes[:, None] == np.repeat(np.arange(hasher.n_cycles_), hasher.bits)
+    return Codes.pack(signs * active, mapping.version)
 
 
 def score_index(
@@ -113,18 +150,6 @@ def score_index(
         found = index.search_radius(queries[part], np.inf, distance)
         relevant = entry_labels[found.ids.astype(np.int64)] == query_labels[part, None]
         values.append(average_precision(found.distances, relevant))
-    return float(np.concatenate(values).mean())
-
-
-def _mean_ap(
-    distances: Callable[[slice], Distances],
-    query_labels: NDArray[np.int64],
-    entry_labels: NDArray[np.int64],
-) -> float:
-    values = [
-        average_precision(distances(part), query_labels[part, None] == entry_labels)
-        for part in _parts(len(query_labels))
-    ]
     return float(np.concatenate(values).mean())
 
 

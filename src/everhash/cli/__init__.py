@@ -16,6 +16,7 @@ from everhash.cli.demo import demo
 from everhash.cli.entries import label, remove
 from everhash.cli.export import export
 from everhash.cli.ingest import ingest
+from everhash.cli.methods import methods
 from everhash.cli.refresh import refresh
 from everhash.cli.search import search
 from everhash.cli.words import shown
@@ -29,7 +30,7 @@ app = typer.Typer(
 )
 COMMANDS = (
     *(create, ingest, search, label, remove, refresh, stats, verify),
-    *(snapshot, restore, export, advise, demo),
+    *(snapshot, restore, export, advise, methods, demo),
 )
 for command in COMMANDS:
     app.command()(command)

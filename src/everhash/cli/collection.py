@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 import everhash
-from everhash import limits
+from everhash import limits, peers
 from everhash.cli.arguments import AsJson, File, file_argument, opened
 from everhash.cli.terminal import waiting
 from everhash.cli.words import counted, print_json, short, shown, size
@@ -28,6 +28,13 @@ def create(
     bits: Annotated[int, typer.Option(help="Hash functions a cycle; bits of a code.")] = 32,
     labels_per_cycle: Annotated[
         int | None, typer.Option(help="Labels a cycle. Default: 4 ceil(log2 k).")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(help=f"How codes are learned: {', '.join(peers.names())}.")
+    ] = "everhash",
+    classes: Annotated[
+        int | None,
+        typer.Option(help="Labels that may come, for methods that must know: hcoh, hmoh."),
     ] = None,
     coding: Annotated[
         Literal["home", "full"],
@@ -45,16 +52,15 @@ def create(
     """
     whole_number("--dim", dim, least=1, most=limits.DIMS)
     whole_number("--seed", seed, least=0)
+    given = {"labels_per_cycle": labels_per_cycle, "classes": classes, "random_state": seed}
+    options = {name: value for name, value in given.items() if value is not None}
+    hasher = peers.get(method, bits, **options)
     everhash.create(
-        path,
-        dim=dim,
-        bits=bits,
-        labels_per_cycle="auto" if labels_per_cycle is None else labels_per_cycle,
-        random_state=seed,
-        coding=coding,
-        keep_features=not no_features,
+        path, dim=dim, hasher=hasher, coding=coding, keep_features=not no_features
     ).close()
-    typer.echo(f"created {shown(path)}: {counted(dim, 'feature')} a row, {bits} bits a code")
+    what = "" if method == "everhash" else f" by {method}"
+    width = f"{hasher.bits} bits a code" if "bits" in hasher.get_params() else "a class a code"
+    typer.echo(f"created {shown(path)}: {counted(dim, 'feature')} a row, {width}{what}")
 
 
 def stats(path: File, as_json: AsJson = False) -> None:
@@ -81,7 +87,7 @@ def stats(path: File, as_json: AsJson = False) -> None:
 def _contents(found: dict[str, Any]) -> list[tuple[str, str, str]]:
     rows = [
         ("entries", f"{found['entries']:,}", ""),
-        ("  labelled", f"{found['labelled']:,}", "by codeword: never stale"),
+        ("  labelled", f"{found['labelled']:,}", _kept(found)),
         ("  unlabelled", f"{found['unlabelled']:,}", "by their own bits"),
     ]
     if found["read_only"]:
@@ -89,12 +95,19 @@ def _contents(found: dict[str, Any]) -> list[tuple[str, str, str]]:
     each = found["bytes_per_entry"]
     return [
         *rows,
+        ("method", found["method"], peers.describe(found["method"]).title),
         ("labels", f"{found['labels']:,}", ""),
         ("cycles", f"{found['cycles']:,}", f"{found['bits']} hash functions each"),
         ("width", f"{found['width']:,} bits", f"from {counted(found['dim'], 'feature')} a row"),
         ("coding", found["coding"], "home cycle's bits" if found["coding"] == "home" else "all"),
         ("on disk", size(found["bytes"]), "" if each is None else f"{each:,} bytes an entry"),
     ]
+
+
+def _kept(found: dict[str, Any]) -> str:
+    """Say how labelled entries are kept."""
+    words = peers.describe(found["method"]).codewords
+    return "by codeword: never stale" if words else "by their own bits: the method has no words"
 
 
 def _state(found: dict[str, Any]) -> list[tuple[str, str, str]]:

@@ -25,7 +25,7 @@ from everhash.errors import OptionError
 from everhash.index.ids import Id
 from everhash.index.index import CODINGS, Entry
 from everhash.index.matches import Matches
-from everhash.index.records import Change, unlabelled_among
+from everhash.index.records import Change
 from everhash.index.refresh import RefreshReport
 from everhash.learn.model_format import label_to_json
 from everhash.learn.stream_hasher import StreamHasher
@@ -108,7 +108,8 @@ class Collection:
             new = self._new_labels(labels)
             with self._changing() as pending:
                 pending.lesson, pending.new_labels = self._words_for(new), len(new)
-                pending.coded = unlabelled_among(index, places)
+                if hasher.assigns_codewords:
+                    pending.coded = index.coded_among(places)
                 index.relabel(places, labels)
                 numbers = hasher.numbers(labels.values)[labels.which]
                 pending.change = Change(places, labels.rows, numbers)
@@ -119,7 +120,7 @@ class Collection:
             index = self._writable().index
             places = np.unique(index.find(ids))
             with self._changing() as pending:
-                pending.coded = unlabelled_among(index, places)
+                pending.coded = index.coded_among(places)
                 nothing = np.empty(0, np.int64)
                 pending.change = Change(places, nothing, nothing)
                 return index.forget(places)
@@ -254,6 +255,7 @@ class Collection:
             return {
                 "path": None if store.path is None else str(store.path),
                 **stats,
+                "method": self.hasher.method,
                 "dim": self.hasher.n_features_in_,
                 "bits": self.hasher.bits,
                 "bytes": store.bytes_on_disk,

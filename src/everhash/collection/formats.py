@@ -22,7 +22,7 @@ from everhash import limits
 from everhash.errors import CollectionFileError
 from everhash.index.features import Stored
 from everhash.index.ids import Id, as_id
-from everhash.index.index import SEVERAL, UNLABELLED
+from everhash.index.labels import SEVERAL
 from everhash.index.records import Change, Codes, Records
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.model_format import label_from_json, label_to_json
@@ -261,10 +261,9 @@ def read_features(arrays: Arrays, key: Key, rows: int, n_features: int) -> tuple
     return places, Stored(halves, scales)
 
 
-def check_coverage(codes: Codes, labels: NDArray[np.int32]) -> None:
-    """Refuse codes that leave out an unlabelled entry, or belong to no entry at all."""
+def check_coverage(codes: Codes, coded: NDArray[np.bool_]) -> None:
+    """Refuse codes that leave out an entry that has one, or belong to no entry at all."""
     places = codes.places
-    inside = places.min(initial=0) >= 0 and places.max(initial=-1) < len(labels)
+    inside = places.min(initial=0) >= 0 and places.max(initial=-1) < len(coded)
     require(inside and bool((np.diff(places) > 0).all()), "codes", "they belong to no entry")
-    living = int((labels[codes.places] == UNLABELLED).sum())
-    require(living == int((labels == UNLABELLED).sum()), "codes", "some entries have none")
+    require(int(coded[codes.places].sum()) == int(coded.sum()), "codes", "some entries have none")

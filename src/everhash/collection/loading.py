@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from everhash.collection.filed import FiledFeatures
 from everhash.collection.formats import (
@@ -25,7 +26,8 @@ from everhash.collection.formats import (
 )
 from everhash.collection.recorder import Recorder
 from everhash.errors import CodebookWarning, CollectionFileError, LimitError, ModelFileError
-from everhash.index.index import CODINGS, REMOVED, UNLABELLED, Index
+from everhash.index.index import CODINGS, Index
+from everhash.index.labels import REMOVED
 from everhash.index.records import Change, Codes, Columns, join_codes, restore
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.stream_hasher import StreamHasher
@@ -72,8 +74,9 @@ def load(store: Store) -> Loaded:
     columns = load_columns(store, hasher, index, recorder)
     mapping = load_mapping(store, hasher)
     codes = load_codes(store, hasher, mapping, options["coding"])
-    check_coverage(codes, columns.labels)
-    _count_dead(store, recorder, codes, columns)
+    coded = index.has_code(columns.labels)
+    check_coverage(codes, coded)
+    _count_dead(store, recorder, codes, coded)
     restore(index, columns, mapping, codes)
     recorder.mark()
     return Loaded(hasher, index, recorder)
@@ -227,10 +230,10 @@ def load_codes(
     return join_codes(parts)
 
 
-def _count_dead(store: Store, recorder: Recorder, codes: Codes, columns: Columns) -> None:
+def _count_dead(store: Store, recorder: Recorder, codes: Codes, coded: NDArray[np.bool_]) -> None:
     """Count for each block the entries that have left it but still take space there."""
     starts = store.starts("codes")
-    living = codes.places[columns.labels[codes.places] == UNLABELLED]
+    living = codes.places[coded[codes.places]]
     counts = np.diff(np.append(np.searchsorted(living, starts), len(living)))
     for start, alive in zip(starts, counts.tolist(), strict=True):
         rows = store.parts.get(Key("features", start), store.parts[Key("codes", start)]).rows

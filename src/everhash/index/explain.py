@@ -29,10 +29,10 @@ def explain_hits(
         found.append([])
         pairs = zip(ranked.places[row].tolist(), ranked.numbers[row].tolist(), strict=True)
         for place, number in pairs:
-            if number >= 0:
+            if number >= 0 and hasher.assigns_codewords:
                 found[-1].append(_labelled(hasher, query.newest[row], number, names[number]))
             elif place >= 0 and coded is not None:
-                found[-1].append(_coded(coded, query.theirs[row], place))
+                found[-1].append(_coded(coded, query.theirs[row], place, names[number]))
     return found
 
 
@@ -45,11 +45,11 @@ def _labelled(
     return Explanation(name, cycle, bits.reshape(-1))
 
 
-def _coded(coded: Unlabelled, margins: NDArray[np.float32], place: int) -> Explanation:
+def _coded(coded: Unlabelled, margins: NDArray[np.float32], place: int, name: Any) -> Explanation:
     home, code = coded.code_of(place)
     bits = np.zeros(margins.shape, np.int8)
     bits[home] = _agreement(margins[home], code)
-    return Explanation(None, home if coded.coding == "home" else -1, bits.reshape(-1))
+    return Explanation(name, home if coded.coding == "home" else -1, bits.reshape(-1))
 
 
 def _agreement(margins: NDArray[np.float32], code: NDArray[np.bool_]) -> NDArray[np.int8]:

@@ -13,19 +13,17 @@ from everhash.codes import Codes
 from everhash.errors import LabelError, OptionError, UnknownIdError
 from everhash.index.features import Features
 from everhash.index.ids import Id, Ids, Some, as_ids
+from everhash.index.labels import REMOVED, UNLABELLED, EntryLabels
 from everhash.index.matches import Matches
 from everhash.index.postings import Postings
 from everhash.index.query import Query
 from everhash.index.ranking import Codewords, Ranking
 from everhash.index.refresh import RefreshReport
 from everhash.index.unlabelled import Unlabelled
-from everhash.learn.growing import GrowingArray
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.stream import Labels, as_labels, as_rows
 
-UNLABELLED, REMOVED, SEVERAL = -1, -2, -3
-"""What stands for an entry's label where it has none, is gone, or has more than one."""
 CODINGS = ("home", "full")
 
 
@@ -45,7 +43,7 @@ class Entry:
     labels: tuple[Hashable, ...]
     """Empty for an unlabelled entry."""
     home: int | None
-    """The cycle an unlabelled entry's bits belong to."""
+    """The cycle its own bits belong to; None where it is known by its label's codeword."""
     code: NDArray[np.bool_] | None
     """Those bits."""
 
@@ -59,6 +57,8 @@ class Index:
     meet them through that same mapping.
 
     Distances of labelled and unlabelled entries compare directly, since both have k active bits.
+    Where the method has no codewords every entry keeps its bits, and labels are names of entries.
+
     With `coding="full"` an unlabelled entry keeps the bits of all cycles, as in the paper, and
     distances are divided by the number of active bits.
 
@@ -89,8 +89,7 @@ class Index:
         self.last_refresh = RefreshReport.of_nothing(dry_run=False)
         self._features = features
         self._ids = Ids()
-        self._labels: GrowingArray[np.int32] = GrowingArray((), np.int32)
-        self._several: dict[int, tuple[int, ...]] = {}
+        self._labels = EntryLabels()
         self._postings = Postings()
         self._coded: Unlabelled | None = None
         self._removed = 0
@@ -121,15 +120,15 @@ class Index:
         """Add entries that `check` let through."""
         rows, labels, ids = incoming
         self.hasher.assign(labels.values)
-        unlabelled = np.ones(len(rows), np.bool_)
-        unlabelled[labels.rows] = False
+        coded = np.ones(len(rows), np.bool_)
+        if self.hasher.assigns_codewords:
+            coded[labels.rows] = False
         first = len(self._ids)
-        if unlabelled.any():
-            bare = rows if unlabelled.all() else rows[unlabelled]
-            self._coding_now().add(bare, first + np.flatnonzero(unlabelled))
+        if coded.any():
+            bare = rows if coded.all() else rows[coded]
+            self._coding_now().add(bare, first + np.flatnonzero(coded))
         self._ids.extend(ids)
         self._labels.grow_to(len(self._ids))
-        self._labels.rows[first:] = UNLABELLED
         self._post(labels, first + labels.rows)
         return list(ids) if isinstance(ids, list) else ids.tolist()
 
@@ -151,6 +150,8 @@ class Index:
     def relabel(self, places: NDArray[np.int64], labels: Labels) -> None:
         """Give entries labels that `check_labels` let through."""
         self.hasher.assign(labels.values)
+        if self.hasher.assigns_codewords:
+            self._uncode(places)
         self._unlist(places)
         self._post(labels, places[labels.rows])
 
@@ -160,8 +161,9 @@ class Index:
 
     def forget(self, places: NDArray[np.int64]) -> int:
         """Forget the living entries at these places, each given once."""
+        self._uncode(places)
         self._unlist(places)
-        self._labels.rows[places] = REMOVED
+        self._labels.clear(places, REMOVED)
         self._removed += len(places)
         return len(places)
 
@@ -180,28 +182,30 @@ class Index:
     def _post(self, labels: Labels, places: NDArray[np.int64]) -> None:
         """Enter entries into the lists of their labels."""
         numbers = self.hasher.numbers(labels.values)[labels.which]
-        self._postings.append(numbers, places)
-        distinct, counts = np.unique(places, return_counts=True)
-        self._labels.rows[places] = numbers
-        for place in distinct[counts > 1].tolist():
-            self._labels.rows[place] = SEVERAL
-            self._several[place] = tuple(numbers[places == place].tolist())
+        if self.hasher.assigns_codewords:
+            self._postings.append(numbers, places)
+        self._labels.give(places, numbers)
+
+    def has_code(self, labels: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return which entries keep bits of their own, given what stands for their labels."""
+        coded: NDArray[np.bool_] = labels == UNLABELLED
+        return coded if self.hasher.assigns_codewords else labels != REMOVED
+
+    def coded_among(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return those places whose entries keep bits of their own."""
+        coded: NDArray[np.int64] = places[self.has_code(self._labels.rows[places])]
+        return coded
+
+    def _uncode(self, places: NDArray[np.int64]) -> None:
+        """Take entries out of the coded ones."""
+        if self._coded is not None:
+            self._coded.remove(self.coded_among(places))
 
     def _unlist(self, places: NDArray[np.int64]) -> None:
-        """Take entries out of the lists they stand in, or out of the coded entries."""
-        labels = self._labels.rows[places]
-        if self._coded is not None:
-            self._coded.remove(places[labels == UNLABELLED])
-        for place in places[labels != UNLABELLED].tolist():
-            for number in self._numbers_of(place):
+        """Take entries out of the lists of their labels."""
+        for place in places.tolist() if self.hasher.assigns_codewords else ():
+            for number in self._labels.of(place):
                 self._postings.remove(number, place)
-            self._several.pop(place, None)
-
-    def _numbers_of(self, place: int) -> tuple[int, ...]:
-        number = int(self._labels.rows[place])
-        if number == SEVERAL:
-            return self._several[place]
-        return () if number < 0 else (number,)
 
     def find(self, ids: Iterable[Any]) -> NDArray[np.int64]:
         """Return the places of living entries; an id that none has is an error."""
@@ -237,22 +241,26 @@ class Index:
 
     def _entry(self, place: int, names: list[Hashable]) -> Entry:
         name = self._ids.names(np.array([place])).tolist()[0]
-        if self._labels.rows[place] == UNLABELLED and self._coded is not None:
-            return Entry(name, (), *self._coded.code_of(place))
-        return Entry(name, tuple(names[number] for number in self._numbers_of(place)), None, None)
+        labels = tuple(names[number] for number in self._labels.of(place))
+        if self._coded is not None and len(self.coded_among(np.array([place]))):
+            return Entry(name, labels, *self._coded.code_of(place))
+        return Entry(name, labels, None, None)
 
     def _split(
         self, places: NDArray[np.int64], only: set[int] | None
     ) -> tuple[list[tuple[int, int]], NDArray[np.int64]]:
-        """Return (place, label number) pairs of labelled entries, and the places of the others."""
+        """Return (place, label number) pairs of entries by codeword, and places of the coded."""
+        coded = self.coded_among(places)
         listed = [
             (place, number)
-            for place in places.tolist()
-            for number in self._numbers_of(place)
+            for place in np.setdiff1d(places, coded, assume_unique=True).tolist()
+            for number in self._labels.of(place)
             if only is None or number in only
         ]
-        coded = places[self._labels.rows[places] == UNLABELLED]
-        return listed, coded if only is None else coded[:0]
+        if only is not None:
+            wanted = [not only.isdisjoint(self._labels.of(place)) for place in coded.tolist()]
+            coded = coded[np.array(wanted, np.bool_)]
+        return listed, coded
 
     def search(
         self,
@@ -341,10 +349,12 @@ class Index:
     def stats(self) -> dict[str, Any]:
         """Return counts an operator wants to see."""
         coded, mapping = len(self._coded or ()), self.mapping
+        unlabelled = int((self._labels.rows == UNLABELLED).sum())
         return {
             "entries": len(self),
-            "labelled": len(self) - coded,
-            "unlabelled": coded,
+            "labelled": len(self) - unlabelled,
+            "unlabelled": unlabelled,
+            "coded": coded,
             "read_only": 0 if self.keep_features else coded,
             "labels": len(self.hasher.labels_) if len(self) else 0,
             "cycles": self.hasher.n_cycles_ if len(self) else 0,

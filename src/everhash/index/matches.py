@@ -14,7 +14,7 @@ class Explanation:
     """Why an entry matched: what it was compared as, and bit by bit how that went."""
 
     label: Any
-    """The label whose codeword matched; None for an unlabelled entry."""
+    """The label whose codeword matched, or that the entry bears; None for an unlabelled entry."""
     cycle: int
     """The cycle whose bits were compared; -1 where all were."""
     bits: NDArray[np.int8]
@@ -33,11 +33,12 @@ class Matches:
     distances: NDArray[np.float32]
     """(n, k)"""
     labels: NDArray[Any]
-    """(n, k) the label an entry was found by; None for unlabelled ones."""
+    """(n, k) the label an entry was found by, or bears; None for unlabelled ones."""
     counts: NDArray[np.int64]
     """(n,) entries found for each query."""
     novelty: NDArray[np.float32]
-    """(n,) asymmetric distance to the nearest codeword: large for queries unlike any label."""
+    """(n,) asymmetric distance to the nearest codeword: large for queries unlike any label.
+    NaN where there are no codewords, or no margins."""
     explanations: list[list[Explanation]] = field(default_factory=list)
     """One list a query, if asked for."""
 

@@ -34,7 +34,7 @@ class Ranked(NamedTuple):
     distances: Floats
     places: Counts
     numbers: Counts
-    """The label each was found by; -1 for unlabelled entries."""
+    """The label each was found by, or bears; -1 for unlabelled entries."""
 
     @classmethod
     def of(cls, parts: list[Ranked], k: int | None = None) -> Ranked:
@@ -54,10 +54,11 @@ class Codewords(NamedTuple):
     @classmethod
     def of(cls, hasher: StreamHasher) -> Codewords:
         """Take the labels as they are now."""
-        words, cycles = hasher.words_, hasher.label_cycles_
-        names = np.empty(len(words) + 1, dtype=object)
+        names = np.empty(len(hasher.words_) + 1, dtype=object)
         for number, label in enumerate(hasher.labels_):
             names[number] = label
+        having = slice(None if hasher.assigns_codewords else 0)
+        words, cycles = hasher.words_[having], hasher.label_cycles_[having]
         segment = Segment.build(
             pack_bits(words > 0),
             cycles,
@@ -81,7 +82,8 @@ class Ranking:
         self._codewords = index._codewords()
         words = self._codewords.segment
         of = words.hamming_of if query.hamming else words.margins_of
-        everyone = np.arange(len(self._codewords.names) - 1)
+        self._n_words = len(self._codewords.names) - 1 if index.hasher.assigns_codewords else 0
+        everyone = np.arange(self._n_words)
         self._to_labels = of(query.form(query.newest), everyone).astype(np.float32)
         self._to_labels /= np.float32(self._active(labelled=True))
 
@@ -99,8 +101,12 @@ class Ranking:
         if k > limits.RESULTS:
             raise LimitError(f"k = {k}, at most {limits.RESULTS} are supported")
         if ids is not None:
-            return self._matches(self._among(ids, labels, int(k)), explain=explain)
+            places = np.unique(self._index.find(ids))
+            return self._matches(self._among(places, labels, int(k)), explain=explain)
         only = None if labels is None else self._index.hasher.numbers(labels)
+        if only is not None and not self._index.hasher.assigns_codewords:
+            places = self._index._labels.bearing(only)
+            return self._matches(self._among(places, None, int(k)), explain=explain)
         parts = [Ranked(*self._postings.nearest(self._to_labels, int(k), only))]
         if only is None and self._coded is not None:
             parts.append(self._coded_nearest(self._coded.searchable, int(k)))
@@ -120,15 +126,13 @@ class Ranking:
             for i, (far, where) in enumerate(coded):
                 scaled = far / np.float32(active)
                 near = scaled <= radius
-                nobody = np.full(int(near.sum()), -1)
-                rows = (scaled[near], where[near], nobody)
+                rows = (scaled[near], where[near], self._index._labels.first(where[near]))
                 merged = [np.concatenate(pair) for pair in zip(found[i], rows, strict=True)]
                 found[i] = (merged[0], merged[1], merged[2])
         return self._matches(Ranked.of([_padded(found)]), explain=explain)
 
-    def _among(self, ids: Iterable[Any], labels: Iterable[Hashable] | None, k: int) -> Ranked:
+    def _among(self, places: Counts, labels: Iterable[Hashable] | None, k: int) -> Ranked:
         """Rank a given set of entries by computing every distance."""
-        places = np.unique(self._index.find(ids))
         only = None if labels is None else set(self._index.hasher.numbers(labels).tolist())
         listed, coded = self._index._split(places, only)
         parts = []
@@ -144,7 +148,7 @@ class Ranking:
             far = self._coded.searchable.distances_to(form, coded)
             far = far / np.float32(self._active(labelled=False))
             where = np.broadcast_to(coded, far.shape)
-            parts.append(Ranked(far, where, np.full(far.shape, -1)))
+            parts.append(self._named(far, where))
         if not parts:
             nothing = np.empty((len(self._query), 0))
             return Ranked(nothing.astype(np.float32), nothing.astype(int), nothing.astype(int))
@@ -152,8 +156,11 @@ class Ranking:
 
     def _coded_nearest(self, searchable: Searchable, k: int) -> Ranked:
         distances, places = searchable.nearest(self._query.form(self._query.theirs), k)
-        distances = distances / np.float32(self._active(labelled=False))
-        return Ranked(distances, places, np.full(places.shape, -1))
+        return self._named(distances / np.float32(self._active(labelled=False)), places)
+
+    def _named(self, distances: Floats, places: Counts) -> Ranked:
+        """Return coded entries with the labels they bear."""
+        return Ranked(distances, places, self._index._labels.first(places))
 
     def _active(self, *, labelled: bool) -> int:
         """Bits to divide distances by: 1 where all entries have k of them anyway."""
@@ -174,13 +181,13 @@ class Ranking:
         )
 
     def _explained(self, ranked: Ranked) -> list[list[Explanation]]:
-        hasher, names = self._index.hasher, self._codewords.names
-        return explain_hits(hasher, self._query, ranked, names, self._coded)
+        names, coded = self._codewords.names, self._coded
+        return explain_hits(self._index.hasher, self._query, ranked, names, coded)
 
     def _novelty(self) -> Floats:
-        """Return the asymmetric distance to the nearest codeword; NaN for codes without margins."""
-        n, labels = len(self._query), len(self._codewords.names) - 1
-        if not self._query.has_margins:
+        """Return the asymmetric distance to the nearest codeword; NaN without margins or words."""
+        n, labels = len(self._query), self._n_words
+        if not self._query.has_margins or not self._index.hasher.assigns_codewords:
             return np.full(n, np.nan, np.float32)
         if labels == 0:
             return np.full(n, np.inf, np.float32)

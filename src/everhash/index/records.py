@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.index.ids import Some
-from everhash.index.index import REMOVED, SEVERAL, UNLABELLED, Index
+from everhash.index.index import Index
+from everhash.index.labels import REMOVED, SEVERAL
 from everhash.learn.mapping import FrozenMapping
 from everhash.stream import Labels
 
@@ -28,7 +29,7 @@ class Records(NamedTuple):
 
 
 class Codes(NamedTuple):
-    """The codes of unlabelled entries, by ascending place."""
+    """The codes of entries that keep bits of their own, by ascending place."""
 
     places: Counts
     homes: Counts
@@ -56,14 +57,14 @@ def records_of(index: Index, start: int, stop: int) -> Records:
     several = [
         (place, number)
         for place in (start + np.flatnonzero(labels == SEVERAL)).tolist()
-        for number in index._several[place]
+        for number in index._labels.several[place]
     ]
     pairs = np.array(several, np.int64).reshape(-1, 2)
     return Records(labels, pairs, index._ids.between(start, stop))
 
 
 def codes_of(index: Index, start: int, stop: int) -> Codes:
-    """Return the codes of the unlabelled entries at places from start to stop."""
+    """Return the codes of the entries at places from start to stop."""
     if index._coded is None:
         return Codes.none()
     return Codes(*index._coded.codes(start, stop))
@@ -78,12 +79,6 @@ def join_codes(parts: list[Codes]) -> Codes:
         np.concatenate([part.homes for part in parts]),
         np.concatenate([part.words for part in parts]),
     )
-
-
-def unlabelled_among(index: Index, places: Counts) -> Counts:
-    """Return those places whose entries have no label."""
-    unlabelled: Counts = places[index._labels.rows[places] == UNLABELLED]
-    return unlabelled
 
 
 class Columns:
@@ -135,7 +130,7 @@ def append(index: Index, columns: Columns, first: int, codes: Codes) -> None:
     labels = columns.labels
     index._labels.grow_to(first + len(labels))
     index._labels.rows[first:] = labels
-    index._several |= columns.several
+    index._labels.several |= columns.several
     index._removed += int((labels == REMOVED).sum())
     pairs = [(place, number) for place, of in columns.several.items() for number in of]
     extra = np.array(pairs, np.int64).reshape(-1, 2)
@@ -143,9 +138,10 @@ def append(index: Index, columns: Columns, first: int, codes: Codes) -> None:
     places = np.concatenate([first + single, extra[:, 0]])
     numbers = np.concatenate([labels[single].astype(np.int64), extra[:, 1]])
     order = np.argsort(places, kind="stable") if len(extra) else slice(None)
-    index._postings.append(numbers[order], places[order])
+    if index.hasher.assigns_codewords:
+        index._postings.append(numbers[order], places[order])
     if index._coded is not None:
-        living = labels[codes.places - first] == UNLABELLED
+        living = index.has_code(labels[codes.places - first])
         index._coded.restore(codes.places[living], codes.homes[living], codes.words[living])
 
 

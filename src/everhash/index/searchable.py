@@ -42,10 +42,9 @@ class Searchable:
         self._entries = entries
         # a code of all cycles has no codewords of its width to stand around
         home = coding == "home"
-        self._cycles = mapping.label_cycles if home else np.empty(0, np.int64)
-        self._words = pack_bits(
-            mapping.words > 0 if home else np.empty((0, entries.bits), np.bool_)
-        )
+        words = mapping.words[mapping.words.any(axis=1)]  # not every method has codewords
+        self._cycles = mapping.label_cycles[: len(words)] if home else np.empty(0, np.int64)
+        self._words = pack_bits(words > 0 if home else np.empty((0, entries.bits), np.bool_))
         self._n_cycles = len(mapping.functions) if home else 1
         self._parts: list[Part] = []
 

@@ -1,4 +1,4 @@
-"""The unlabelled entries of an index: their codes, all under one mapping, and its refresh."""
+"""Entries kept by their bits: the codes, all under one mapping, and its refresh."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Unlabelled:
         self.mapping = mapping
         self.coding = coding
         self._odometer = Odometer.start_with(mapping, coding)
-        _, bits, n_features = functions_of(mapping, coding).shape
+        bits, n_features = functions_of(mapping, coding).shape[1], len(mapping.view.center)
         self._entries = CodedEntries(
             bits, n_features, keep_features=keep_features, features=features
         )

@@ -35,6 +35,11 @@ class StreamHasher(Estimator):
     bits: int
     _numbers: dict[Hashable, int]
 
+    @property
+    def method(self) -> str:
+        """Its name among the methods; see `everhash.peers`."""
+        return "everhash"
+
     def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn from rows, in order. All or nothing: an error leaves the hasher as it was.
 

@@ -53,6 +53,11 @@ class Method(StreamHasher):
     updates_: Counts
     """(bits,) how often each has changed, for any reason but a moving centre."""
 
+    @property
+    def method(self) -> str:
+        """Its name among the methods."""
+        return self.about.name
+
     def _layout(self) -> Layout:
         """Return the arrays of the method's state besides `functions_` and `updates_`."""
         return {}

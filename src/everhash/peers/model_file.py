@@ -69,7 +69,7 @@ def method_to_bytes(method: Method) -> bytes:
         arrays["given_center"] = given
         del params["center"]
     state = {
-        "method": method.about.name,
+        "method": method.method,
         "params": params,
         "seed": method._begun["random_state"],
         "labels": [label_to_json(label) for label in method.labels_],

@@ -38,7 +38,10 @@ from everhash.peers.method import Check, Counts, Floats, Layout, Method
 
 
 class OneHot(Method):
-    """An online one-vs-rest linear classifier whose answer, a class, is the code."""
+    """An online one-vs-rest linear classifier whose answer, a class, is the code.
+
+    It draws nothing, so `random_state` has no effect; it is there because every method has one.
+    """
 
     about: ClassVar = Description(
         name="onehot",
@@ -119,9 +122,8 @@ class OneHot(Method):
             right = margins_by(self.last_[None], z[None])[0]
             right[np.arange(len(right)) != label] *= -1
             wrong = np.flatnonzero(known & (right < 1))
-            self._average(wrong)
             push = np.where(wrong == label, step, -step).astype(np.float32)
-            self.last_[wrong] += np.outer(push, z)
+            self._replace(wrong, self.last_[wrong] + np.outer(push, z))
             self.rounds_ += 1
             self.updates_ += bool(len(wrong))
         self._serve()
@@ -131,12 +133,15 @@ class OneHot(Method):
         if self.joined_[label] == 0:
             self.joined_[label] = self.rounds_[0] + 1
 
-    def _average(self, wrong: Counts) -> None:
-        """Add iterates about to be replaced to their means, for all rounds they lasted."""
-        total = self.rounds_[0] - self.joined_[wrong] + 2
-        share = ((total - self.averaged_[wrong]) / total).astype(np.float32)
-        self.mean_[wrong] += share[:, None] * (self.last_[wrong] - self.mean_[wrong])
-        self.averaged_[wrong] = total
+    def _replace(self, wrong: Counts, new: Floats) -> None:
+        """Add iterates to their means: old ones for the rounds they lasted, new ones for this."""
+        rounds = self.rounds_[0] - self.joined_[wrong] + 2
+        lasted = rounds - 1 - self.averaged_[wrong]
+        shares = (np.stack([self.averaged_[wrong], lasted]) / rounds).astype(np.float32)
+        old = shares[0, :, None] * self.mean_[wrong] + shares[1, :, None] * self.last_[wrong]
+        self.mean_[wrong] = old + new / rounds[:, None].astype(np.float32)
+        self.averaged_[wrong] = rounds
+        self.last_[wrong] = new
 
     @property
     def versions_(self) -> Counts:
@@ -161,5 +166,5 @@ class OneHot(Method):
         n, rounds = len(self._numbers), self.rounds_[0]
         sizes = {len(array) for array in (self.last_, self.mean_, self.averaged_, self.joined_)}
         require(sizes == {n} and len(self.functions_) == max(1, n), f"not {n} classifiers")
-        fits = (self.joined_ <= rounds) & (self.averaged_ <= rounds + 1)
+        fits = (self.joined_ <= rounds) & (self.averaged_ <= rounds)
         require(bool(fits.all()), "averages of rounds still to come")

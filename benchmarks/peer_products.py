@@ -1,0 +1,79 @@
+"""The matrix products each method cannot do without, and how long they take alone.
+
+A method's learning is held against these: the same shapes and the same order, in NumPy, without
+anything else the method does. What takes far longer than its own products is badly written, and
+its time says nothing about the method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.bench.datasets import Dataset
+from everhash.bench.peers_run import Task, batches, make, split_of
+
+Floats = NDArray[np.float32]
+Sizes = dict[str, Any]
+"""A method's options, which say how large its matrices are."""
+
+ROUNDS, PATIENCE = 5, 20.0
+"""Timed so often, or until so many seconds have gone; the best time counts."""
+
+
+def measure(task: Task, data: Dataset) -> dict[str, Any]:
+    """Time learning and products in turn; return the best of each."""
+    split = split_of(task, data)
+    stream = [(data.X[batch], data.y[batch]) for batch in batches(split.stream)]
+    Z = np.random.default_rng(0).standard_normal((len(split.stream), data.X.shape[1]), np.float32)
+    Z /= np.linalg.norm(Z, axis=1, keepdims=True)
+    sizes = make(task, data).get_params()
+    sizes["labels"] = len(np.unique(data.y[split.stream]))
+    learning, alone, begun = np.inf, np.inf, perf_counter()
+    for _ in range(ROUNDS):
+        hasher, start = make(task, data), perf_counter()
+        for X, y in stream:
+            hasher.partial_fit(X, y)
+        middle = perf_counter()
+        PRODUCTS[task.method].run(Z, sizes)
+        learning, alone = min(learning, middle - start), min(alone, perf_counter() - middle)
+        if perf_counter() - begun > PATIENCE:
+            break
+    what = PRODUCTS[task.method].what
+    return {"learning": learning, "products": alone, "what": what, "stream": len(split.stream)}
+
+
+def follow_words(Z: Floats, sizes: Sizes) -> None:
+    _follow(Z, sizes["bits"])
+
+
+def follow_classes(Z: Floats, sizes: Sizes) -> None:
+    _follow(Z, sizes["labels"])
+
+
+def _follow(Z: Floats, functions: int) -> None:
+    W = np.zeros((functions, Z.shape[1]), np.float32)
+    for z in Z:
+        W += np.outer(W @ z, z)
+
+
+class Products(NamedTuple):
+    """In words, and as a function that does them for all rows of a stream."""
+
+    what: str
+    run: Callable[[Floats, Sizes], None]
+
+
+WORDS = Products("a row: W z, rank-1 update of W", follow_words)
+PRODUCTS = {
+    "everhash": WORDS,
+    "paper": WORDS,
+    "osh": WORDS,
+    "hcoh": WORDS,
+    "hmoh": WORDS,
+    "onehot": Products("the same, W a row a label", follow_classes),
+}

@@ -1,0 +1,107 @@
+"""Average precision from counts: what it costs is one pass over the entries, and no sort of ties.
+
+The value of a query depends only on how many entries, and how many relevant ones, lie at each
+distance. For Hamming distances that is a short histogram; for codewords it is a few sums over
+labels. Equal to `everhash.metrics.average_precision` on the same distances, and several times as
+fast where one query meets tens of thousands of entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.codes import Codes
+
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+AT_ONCE = 50
+"""Queries whose real distances are worked out together. Bounds memory."""
+
+
+def precision_of_groups(before: Counts, size: Counts, found: Counts) -> Floats:
+    """Return the average precision of each query, the mean over all orders of tied entries.
+
+    The last axis runs over groups of tied entries, nearest first: how many entries are nearer than
+    the group, how many are in it, and how many of these are relevant. Groups without a relevant
+    entry may be left out. A query without any is NaN. See `everhash.metrics` for the formula.
+
+    >>> precision_of_groups(np.array([0, 2]), np.array([2, 1]), np.array([1, 1])).round(4).item()
+    0.7083
+    """
+    above = np.cumsum(found, axis=-1) - found
+    rise = np.where(size > 1, (found - 1) / np.maximum(size - 1, 1), (above + 1) / (before + 1))
+    ends = before + size
+    harmonic = _harmonic_numbers(int(ends.max(initial=0)).bit_length())
+    sums = rise * size + (above + 1 - rise * (before + 1)) * (harmonic[ends] - harmonic[before])
+    total = found.sum(axis=-1)
+    precisions: Floats = (found / np.maximum(size, 1) * sums).sum(axis=-1)
+    return np.where(total > 0, precisions / np.maximum(total, 1), np.nan)
+
+
+@lru_cache(maxsize=4)
+def _harmonic_numbers(doublings: int) -> Floats:
+    """Return 1 + 1/2 + ... + 1/n for all n below a power of two, so that few tables are made."""
+    return np.append(0.0, np.cumsum(1 / np.arange(1, 1 << doublings)))
+
+
+class Shelf:
+    """Entries stored by their codes and sorted by label, ready to be ranked for many queries."""
+
+    def __init__(self, codes: Codes, labels: Counts) -> None:
+        both = np.concatenate([codes.words, codes.mask], axis=1)
+        distinct, which = np.unique(both, axis=0, return_inverse=True)
+        order = np.lexsort((which.reshape(-1), labels))
+        self._labels, self._which = labels[order], which.reshape(-1)[order]
+        n_words = codes.words.shape[1]
+        self._columns = np.ascontiguousarray(both[order].T).reshape(2, n_words, -1)
+        words, mask = np.ascontiguousarray(distinct[:, :n_words]), distinct[:, n_words:].copy()
+        self._distinct = Codes(words, mask, codes.width, codes.version)
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def _relevant(self, labels: Counts) -> list[slice]:
+        """Return where the entries of each label stand."""
+        first, last = (np.searchsorted(self._labels, labels, side) for side in ("left", "right"))
+        return [slice(*ends) for ends in zip(first.tolist(), last.tolist(), strict=True)]
+
+    def by_hamming(self, queries: Codes, labels: Counts) -> Floats:
+        """Return the average precision of each query by masked Hamming distance."""
+        found = np.zeros((len(queries), queries.width + 1), np.int64)
+        size = np.zeros_like(found)
+        for i, relevant in enumerate(self._relevant(labels)):
+            distances = np.zeros(len(self), np.uint16)
+            for query, active, words, mask in zip(
+                queries.words[i], queries.mask[i], *self._columns, strict=True
+            ):
+                distances += np.bitwise_count((words ^ query) & (mask & active))
+            size[i] = np.bincount(distances, minlength=queries.width + 1)
+            found[i] = np.bincount(distances[relevant], minlength=queries.width + 1)
+        return precision_of_groups(np.cumsum(size, axis=1) - size, size, found)
+
+    def by_margins(self, margins: NDArray[np.float32], labels: Counts) -> Floats:
+        """Return the average precision of each query by asymmetric distance."""
+        values = [
+            self._ranked(distances[self._which], relevant)
+            for distances, relevant in zip(
+                self._asymmetric(margins), self._relevant(labels), strict=True
+            )
+        ]
+        return np.array(values, np.float64)
+
+    def _asymmetric(self, margins: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
+        """Yield each query's distances to the distinct codes, so that equal codes tie exactly."""
+        signs = self._distinct.unpack().T.astype(np.float32)
+        for start in range(0, len(margins), AT_ONCE):
+            yield from -(margins[start : start + AT_ONCE] @ signs)
+
+    def _ranked(self, distances: NDArray[np.float32], relevant: slice) -> float:
+        near, found = np.unique(distances[relevant], return_counts=True)
+        distances.sort()
+        before = np.searchsorted(distances, near, "left")
+        size = np.searchsorted(distances, near, "right") - before
+        return precision_of_groups(before, size, found).item()

@@ -1,0 +1,71 @@
+"""`everhash methods`: what codes can be learned with."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from everhash import peers
+from everhash.cli.arguments import AsJson
+from everhash.cli.words import print_json
+
+
+def methods(
+    name: Annotated[str | None, typer.Argument(help="One of them. Default: all.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the methods that `create --method` takes, and what each needs.
+
+    Example: everhash methods mihash
+    """
+    found = [peers.describe(name) for name in ([name] if name else peers.names())]
+    if as_json:
+        for about in found:
+            print_json(asdict(about))
+        return
+    if name:
+        _show_one(found[0])
+        return
+    table = Table(title="methods")
+    for column in ("name", "year", "learns from", "labelled entries", "notes"):
+        table.add_column(column)
+    for about in found:
+        kept = "by codeword" if about.codewords else "by their own bits"
+        table.add_row(about.name, str(about.year), _needs(about), kept, "; ".join(_notes(about)))
+    Console().print(table)
+
+
+def _show_one(about: peers.Description) -> None:
+    table = Table(title=about.title, show_header=False)
+    table.add_column(style="bold")
+    table.add_column()
+    options = peers.get(about.name).get_params().items()
+    for row in (
+        ("citation", about.citation),
+        ("learns from", _needs(about)),
+        ("labelled entries", "by codeword" if about.codewords else "by their own bits"),
+        ("notes", "; ".join(_notes(about)) or "none"),
+        ("options", ", ".join(f"{option}={value}" for option, value in options)),
+    ):
+        table.add_row(*row)
+    Console().print(table)
+
+
+def _needs(about: peers.Description) -> str:
+    words = {"labels": "labels", "pairs": "pairs, drawn from labels", "nothing": "rows alone"}
+    return words[about.needs]
+
+
+def _notes(about: peers.Description) -> list[str]:
+    notes = []
+    if about.needs_class_count:
+        notes.append("needs --classes")
+    if about.batch > 1:
+        notes.append(f"waits for {about.batch} rows")
+    if about.stores_rows:
+        notes.append("stores every row")
+    return notes

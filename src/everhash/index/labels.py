@@ -1,0 +1,69 @@
+"""The labels of entries, by number."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.learn.growing import GrowingArray
+
+Counts = NDArray[np.int64]
+
+UNLABELLED, REMOVED, SEVERAL = -1, -2, -3
+"""What stands for an entry's label where it has none, is gone, or has more than one."""
+
+
+class EntryLabels:
+    """A column with the label of every entry that ever came, by place."""
+
+    def __init__(self) -> None:
+        self._column: GrowingArray[np.int32] = GrowingArray((), np.int32)
+        self.several: dict[int, tuple[int, ...]] = {}
+        """The labels of entries that have more than one."""
+
+    @property
+    def rows(self) -> NDArray[np.int32]:
+        """The column, as a view: writing to it writes to the labels."""
+        return self._column.rows
+
+    def grow_to(self, length: int) -> None:
+        """Append entries without labels until there are so many."""
+        first = len(self._column)
+        self._column.grow_to(length)
+        self._column.rows[first:] = UNLABELLED
+
+    def give(self, places: Counts, numbers: Counts) -> None:
+        """Give entries labels instead of what they had; a place for each label."""
+        self.clear(places)
+        distinct, counts = np.unique(places, return_counts=True)
+        self.rows[places] = numbers
+        for place in distinct[counts > 1].tolist():
+            self.rows[place] = SEVERAL
+            self.several[place] = tuple(numbers[places == place].tolist())
+
+    def clear(self, places: Counts, mark: int = UNLABELLED) -> None:
+        """Take their labels from entries."""
+        for place in places[self.rows[places] == SEVERAL].tolist():
+            self.several.pop(place, None)
+        self.rows[places] = mark
+
+    def of(self, place: int) -> tuple[int, ...]:
+        """Return the labels of an entry."""
+        number = int(self.rows[place])
+        if number == SEVERAL:
+            return self.several[place]
+        return () if number < 0 else (number,)
+
+    def first(self, places: Counts) -> Counts:
+        """Return each entry's label, the first if it has several; -1 for none, and for place -1."""
+        numbers = np.where(places >= 0, self.rows[places], UNLABELLED).astype(np.int64)
+        for at in zip(*np.nonzero(numbers == SEVERAL), strict=True):
+            numbers[at] = self.several[int(places[at])][0]
+        return numbers
+
+    def bearing(self, numbers: Counts) -> Counts:
+        """Return the places of entries that have one of these labels, ascending."""
+        wanted = set(numbers.tolist())
+        several = [place for place, of in self.several.items() if not wanted.isdisjoint(of)]
+        found = np.flatnonzero(np.isin(self.rows, numbers))
+        return np.union1d(found, np.array(several, np.int64))

@@ -1,0 +1,119 @@
+"""What is special about `OnlineHasher`; what it shares with all hashers is in tests/contracts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from everhash import OnlineHasher
+from everhash.errors import InputError, NotFittedError, OptionError
+from tests.conftest import Stream
+
+
+def test_row_on_the_centre_teaches_nothing_and_encodes_to_minus_one(digits: Stream) -> None:
+    hasher = OnlineHasher(bits=8, center=digits.X[0]).partial_fit(digits.X[1:50], digits.y[1:50])
+    versions = hasher.versions_
+    hasher.partial_fit(digits.X[:1], ["new label"])
+    assert hasher.labels_[-1] == "new label"
+    np.testing.assert_array_equal(hasher.versions_, versions)
+    assert (hasher.transform(digits.X[:1]) == -1).all()
+
+
+def test_centre_freezes_after_a_thousand_rows_and_moves_every_version_until_then(
+    digits: Stream,
+) -> None:
+    hasher = OnlineHasher(bits=8).partial_fit(digits.X[:999])
+    assert (hasher.versions_ == 999).all()
+    before = hasher.margins(digits.X)
+    hasher.partial_fit(digits.X[999:1000])
+    assert (hasher.versions_ == 1000).all()
+    assert not np.array_equal(hasher.margins(digits.X), before)
+    before = hasher.margins(digits.X)
+    hasher.partial_fit(digits.X[1000:])
+    assert (hasher.versions_ == 1000).all()
+    np.testing.assert_array_equal(hasher.margins(digits.X), before)
+    given = OnlineHasher(bits=8, center=digits.X[:1000].mean(axis=0)).partial_fit(digits.X[:1])
+    np.testing.assert_allclose(given.margins(digits.X), before, atol=1e-5)
+
+
+def test_replay_keeps_a_stream_sorted_by_label_from_forgetting(digits: Stream) -> None:
+    from everhash.codes import asymmetric
+    from everhash.metrics import mean_average_precision
+
+    learned, asked = np.arange(1400), np.arange(1400, len(digits.X))
+    learned = learned[np.argsort(digits.y[learned], kind="stable")]
+
+    def score(hasher: OnlineHasher) -> float:
+        hasher.partial_fit(digits.X[learned], digits.y[learned])
+        distances = asymmetric(hasher.margins(digits.X[asked]), hasher.encode_labels())
+        return mean_average_precision(distances, digits.y[asked, None] == np.arange(10))
+
+    plain = np.mean([score(OnlineHasher(replay=0, random_state=seed)) for seed in range(3)])
+    replayed = np.mean([score(OnlineHasher(random_state=seed)) for seed in range(3)])
+    assert replayed > 0.85
+    assert replayed > plain + 0.1
+
+
+def test_served_weights_are_the_mean_of_the_iterates(digits: Stream) -> None:
+    """Of those of every round since a label joined, up to the function's last update."""
+    X, y = digits.X[:300], digits.y[:300].tolist()
+    averaged = OnlineHasher(bits=4, labels_per_cycle=None, center=None, replay=0)
+    plain = OnlineHasher(**averaged.get_params()).set_params(average=False)
+    probe = np.eye(64, dtype=np.float32)  # unit rows, so margins read the weights off
+    iterates: list[np.ndarray] = []
+    counted = np.zeros(4, int)
+    for row in range(300):
+        labels, versions = len(plain.labels_) if row else 0, plain.versions_ if row else -1
+        for hasher in (plain, averaged):
+            hasher.partial_fit(X[row : row + 1], y[row : row + 1])
+        if len(plain.labels_) > labels:
+            iterates = []
+        iterates.append(plain.margins(probe))
+        counted[plain.versions_ > versions] = len(iterates)
+    expected = [np.mean([w[:, bit] for w in iterates[:n]], axis=0) for bit, n in enumerate(counted)]
+    assert counted.min() < counted.max(), "some function stood still in the last round"
+    np.testing.assert_allclose(averaged.margins(probe).T, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"bits": 0},
+        {"bits": 2.5},
+        {"bits": True},
+        {"labels_per_cycle": 0},
+        {"labels_per_cycle": "many"},
+        {"step": 0},
+        {"step": float("nan")},
+        {"loss": "absolute"},
+        {"average": 1},
+        {"codebook": "gray"},
+        {"codebook": np.ones((3, 7))},
+        {"replay": -1},
+        {"center": "median"},
+        {"center": np.ones((2, 2))},
+        {"random_state": -1},
+        {"random_state": "x"},
+        {"schedule": "linear"},
+    ],
+    ids=str,
+)
+def test_unknown_option_is_a_typed_error(options: dict[str, object]) -> None:
+    with pytest.raises(OptionError) as caught:
+        OnlineHasher(**options).partial_fit(np.eye(2), [0, 1])  # type: ignore[arg-type]
+    assert next(iter(options)) in str(caught.value)
+
+
+def test_options_that_shape_the_code_cannot_change_in_mid_stream(digits: Stream) -> None:
+    hasher = OnlineHasher(bits=8).partial_fit(digits.X[:50], digits.y[:50])
+    with pytest.raises(OptionError, match="once learning has begun"):
+        hasher.set_params(bits=16).partial_fit(digits.X[50:60], digits.y[50:60])
+    hasher.set_params(bits=8, step=0.1).partial_fit(digits.X[50:60], digits.y[50:60])
+
+
+def test_too_many_labels_are_refused_before_any_is_taken() -> None:
+    hasher = OnlineHasher(bits=1_000_000, labels_per_cycle=1)
+    with pytest.raises(InputError, match="2000000 bits are supported"):
+        hasher.partial_fit(np.ones((3, 1)), ["a", "b", "c"])
+    with pytest.raises(NotFittedError):
+        hasher.labels_  # noqa: B018
