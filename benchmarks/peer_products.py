@@ -61,6 +61,27 @@ def _follow(Z: Floats, functions: int) -> None:
         W += np.outer(W @ z, z)
 
 
+def meet_sample(Z: Floats, sizes: Sizes) -> None:
+    W = np.zeros((sizes["bits"], Z.shape[1]), np.float32)
+    for i, z in enumerate(Z):
+        codes = Z[: min(i, sizes["sample"])] @ W.T
+        W += np.outer((codes @ (W @ z)) @ codes, z)
+
+
+def solve_batches(Z: Floats, sizes: Sizes) -> None:
+    bits, batch, d = sizes["bits"], sizes["batch"], Z.shape[1]
+    W, moment = np.zeros((bits, d)), np.zeros((bits, bits))
+    for start in range(0, len(Z) - batch + 1, batch):
+        X = Z[start : start + batch].astype(np.float64)
+        B = X @ W.T
+        for bit in range(bits):
+            B[:, bit] = B @ moment[bit]
+        moment = B.T @ B
+        gram, target = (X @ X.T, B) if batch < d else (X.T @ X, X.T @ B)
+        solved = np.linalg.solve(gram + np.eye(len(gram)), target)
+        W = solved.T @ X if batch < d else solved.T
+
+
 class Products(NamedTuple):
     """In words, and as a function that does them for all rows of a stream."""
 
@@ -73,7 +94,9 @@ PRODUCTS = {
     "everhash": WORDS,
     "paper": WORDS,
     "osh": WORDS,
+    "mihash": Products("a row: sample x W, two of its codes x vector, rank-1 update", meet_sample),
     "hcoh": WORDS,
     "hmoh": WORDS,
-    "onehot": Products("the same, W a row a label", follow_classes),
+    "bsodh": Products("a batch: X W, codes x moments a bit, X X', a solution", solve_batches),
+    "onehot": Products("a row: W z, rank-1 update, W a row a label", follow_classes),
 }

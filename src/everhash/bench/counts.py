@@ -97,7 +97,7 @@ class Shelf:
         """Yield each query's distances to the distinct codes, so that equal codes tie exactly."""
         signs = self._distinct.unpack().T.astype(np.float32)
         for start in range(0, len(margins), AT_ONCE):
-            yield from -(margins[start : start + AT_ONCE] @ signs)
+            yield from -margins[start : start + AT_ONCE] @ signs
 
     def _ranked(self, distances: NDArray[np.float32], relevant: slice) -> float:
         near, found = np.unique(distances[relevant], return_counts=True)

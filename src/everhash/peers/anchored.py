@@ -36,6 +36,7 @@ class AnchoredMethod(Method):
     def _layout(self) -> Layout:
         m = self._begun["anchors"]
         return {
+            **super()._layout(),
             "anchor_rows_": (np.float32, (m, self.n_features_in_)),
             "anchor_labels_": (np.int64, (m,)),
             "arrived_": (np.int64, (1,)),

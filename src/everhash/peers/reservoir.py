@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from numbers import Real
+from typing import Any, ClassVar
+
 import numpy as np
 
+from everhash.errors import OptionError
 from everhash.learn.model_format import require
+from everhash.learn.options import whole_number
 from everhash.peers.method import Counts, Floats, Layout, Method
+
+MOST = 10_000
+"""Rows a sample may have."""
 
 
 class ReservoirMethod(Method):
@@ -31,6 +39,7 @@ class ReservoirMethod(Method):
     def _layout(self) -> Layout:
         size = self._sample_size()
         return {
+            **super()._layout(),
             "kept_": (np.float32, (size, self._seen_width)),
             "kept_labels_": (np.int64, (size,)),
             "met_": (np.int64, (1,)),
@@ -56,9 +65,10 @@ class ReservoirMethod(Method):
         time, if there is any such row; the second which. None while nothing is kept.
         """
         same = self.kept_labels_[: self._n_kept] == label
+        n_same = int(np.count_nonzero(same))
         if len(same) == 0:
             return None
-        wanted = alike < 0.5 if same.any() and not same.all() else bool(same.all())
+        wanted = alike < 0.5 if 0 < n_same < len(same) else n_same > 0
         found = np.flatnonzero(same == wanted)
         return int(found[int(which * len(found))]), wanted
 
@@ -66,3 +76,53 @@ class ReservoirMethod(Method):
         super()._check_state()
         known = self.kept_labels_[: self._n_kept].max(initial=-1) < len(self._numbers)
         require(bool(known), "the sample holds labels that nobody has")
+
+
+class PairMethod(ReservoirMethod):
+    """A method that learns from pairs: each row with one that was sampled before it came.
+
+    A pair is alike where both have the same label. Its Hamming distance should then be small, and
+    otherwise large; what the method does about one that is not stands in `_learn_pair`.
+    """
+
+    assigns_codewords: ClassVar[bool] = False
+
+    def _learn_pair(self, pair: Floats, alike: bool) -> None:
+        """Learn from (2, w) seen rows, the newer one first."""
+        raise NotImplementedError
+
+    def _sample_size(self) -> int:
+        return int(self._begun["sample"])
+
+    def _learn(self, Z: Floats, labels: Counts) -> None:
+        chances = self._chances(len(Z), 3).tolist()
+        for z, label, (alike, which, keep) in zip(Z, labels.tolist(), chances, strict=True):
+            partner = self._partner(label, alike, which)
+            if partner is not None:
+                other, same = partner
+                self._learn_pair(np.stack((z, self.kept_[other])), same)
+            self._keep(z, label, keep)
+
+
+def excess(distance: int, alike: bool, near: float, far: float) -> float:
+    """Return by how many bits a pair is farther apart than `near`, or nearer than `far`.
+
+    Rounded, so that a whole share of the bits is whole: 0.1 of 10 leaves 1 of 2, not a bit more.
+
+    >>> excess(2, True, near=(1 - 0.9) * 10, far=5.0), excess(2, False, near=1.0, far=5.0)
+    (1.0, 3.0)
+    """
+    return max(0.0, round(distance - near if alike else far - distance, 9))
+
+
+def sample_count(name: str, value: Any) -> int:
+    """Return an option that says how many rows are sampled."""
+    return whole_number(name, value, least=1, most=MOST)
+
+
+def share(name: str, value: Any) -> float:
+    """Return an option that is a share of the bits, from 0 to 1."""
+    ok = isinstance(value, Real) and not isinstance(value, bool)
+    if not ok or not 0 <= float(value) <= 1:
+        raise OptionError(f"{name} must be a number from 0 to 1, got {value!r}")
+    return float(value)
