@@ -29,8 +29,8 @@ TOLERATED = 0.2
 MOST_PRODUCTS = 10
 """How many times the time of its products a method may take without a mark."""
 STORED = {
-    "mapping": "by mapping: an entry is stored as its bits, where there are more cycles those of "
-    "its home cycle",
+    "mapping": "by mapping: an entry is stored as its bits; where there are several cycles (onehot "
+    "always,\neverhash with many labels) as the number of its home cycle and its bits there",
     "codeword": "by codeword: an entry is stored as the codeword of its label",
 }
 COSTS: dict[str, Pick] = {
@@ -50,7 +50,8 @@ def report(rows: list[Row]) -> None:
         retrieval(group)
         costs(group)
     unseen([row for row in runs if row["unseen"]])
-    products([row for row in rows if row["kind"] == "products"])
+    for group in by_set(row for row in rows if row["kind"] == "products"):
+        products(group)
 
 
 def retrieval(rows: list[Row]) -> None:
@@ -159,8 +160,6 @@ def unseen(rows: list[Row]) -> None:
 
 def products(rows: list[Row]) -> None:
     """Print learning time against that of the products a method cannot do without."""
-    if not rows:
-        return
     print(
         f"\nlearning against its own products alone: {rows[0]['dataset']}, {rows[0]['stream']:,} "
         "rows, 32 bits,\nbest of several in turn, milliseconds"

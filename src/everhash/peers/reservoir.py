@@ -62,14 +62,14 @@ class ReservoirMethod(Method):
         """Return a kept row to pair a row of this label with, and whether they are alike.
 
         Two uniform numbers decide: the first whether it is to have the same label, half of the
-        time, if there is any such row; the second which. None while nothing is kept.
+        time, where rows of both kinds are kept; the second which. None while nothing is kept.
         """
         same = self.kept_labels_[: self._n_kept] == label
         n_same = int(np.count_nonzero(same))
         if len(same) == 0:
             return None
         wanted = alike < 0.5 if 0 < n_same < len(same) else n_same > 0
-        found = np.flatnonzero(same == wanted)
+        found = (same == wanted).nonzero()[0]
         return int(found[int(which * len(found))]), wanted
 
     def _check_state(self) -> None:
@@ -96,11 +96,13 @@ class PairMethod(ReservoirMethod):
 
     def _learn(self, Z: Floats, labels: Counts) -> None:
         chances = self._chances(len(Z), 3).tolist()
+        pair = np.empty((2, Z.shape[1]), np.float32)
         for z, label, (alike, which, keep) in zip(Z, labels.tolist(), chances, strict=True):
             partner = self._partner(label, alike, which)
             if partner is not None:
                 other, same = partner
-                self._learn_pair(np.stack((z, self.kept_[other])), same)
+                pair[0], pair[1] = z, self.kept_[other]
+                self._learn_pair(pair, same)
             self._keep(z, label, keep)
 
 
