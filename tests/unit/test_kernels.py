@@ -220,3 +220,19 @@ def test_unit_rows_are_measured_from_their_centres(seed: int, n: int, d: int, si
     alone = np.empty_like(X[:1])
     compiled.unit_rows(X[-1:], centers, which[-1:], alone)
     np.testing.assert_array_equal(alone, Z[-1:], "a row does not depend on its neighbours")
+
+
+@pytest.mark.parametrize("name", ["follow_words", "follow_words_boosted"])
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 30), k=st.integers(1, 9))
+def test_peer_rules_compiled_equal_reference(name: str, seed: int, n: int, k: int) -> None:
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 20))
+    Z = rng.standard_normal((n, d)).astype(np.float32)
+    Z /= np.linalg.norm(Z, axis=1, keepdims=True)
+    labels = rng.integers(0, 4, n)
+    words = rng.choice(np.array([-1, 1], np.int8), (4, k))
+    one = rng.standard_normal((k, d)).astype(np.float32)
+    two = one.copy()
+    getattr(kernels.load_peers(), name)(Z, labels, words, one, 0.3)
+    getattr(reference, name)(Z, labels, words, two, 0.3)
+    np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-5)

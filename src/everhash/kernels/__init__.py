@@ -1,8 +1,9 @@
 """The hot loops: `reference` is the specification in NumPy, `compiled` the same names in Numba.
 
-The rest of everhash asks for them through `load()`, for those of `search` through `load_search()`
-and for those of `refresh` through `load_refresh()`; they compile on a machine's first use (some
-seconds, then cached on disk) and are there at once afterwards.
+The rest of everhash asks for them through `load()`, for those of `search` through `load_search()`,
+for those of `refresh` through `load_refresh()` and for those of `peers` through `load_peers()`.
+They compile on a machine's first use (some seconds, then cached on disk) and are there at once
+afterwards.
 """
 
 from __future__ import annotations
@@ -34,6 +35,11 @@ def load_search() -> ModuleType:
 def load_refresh() -> ModuleType:
     """Return `everhash.kernels.refresh`, compiled and ready to call."""
     return _load("everhash.kernels.refresh")
+
+
+def load_peers() -> ModuleType:
+    """Return `everhash.kernels.peers`, compiled and ready to call."""
+    return _load("everhash.kernels.peers")
 
 
 def _load(name: str) -> ModuleType:

@@ -11,7 +11,12 @@ from everhash import kernels
 def main() -> None:
     """Warm the cache and write one line a kernel."""
     start = perf_counter()
-    modules = kernels.load(), kernels.load_refresh(), kernels.load_search()
+    modules = (
+        kernels.load(),
+        kernels.load_refresh(),
+        kernels.load_search(),
+        kernels.load_peers(),
+    )
     total = perf_counter() - start
     for module in modules:
         for name, kernel in module.KERNELS.items():

@@ -18,6 +18,7 @@ import numpy as np
 from everhash.kernels.reference import (
     CHANCES,
     HINGE,
+    PERCEPTRON,
     QUIET,
     REPLAYS,
     SQUARED_HINGE,
@@ -91,6 +92,8 @@ def slope(loss: int, margin: np.float32) -> np.float32:
     one = np.float32(1)
     if loss == HINGE:
         return one if margin < one else np.float32(0)
+    if loss == PERCEPTRON:
+        return one if margin <= 0 else np.float32(0)
     if loss == SQUARED_HINGE:
         return np.float32(2) * (one - margin) if margin < one else np.float32(0)
     return np.float32(np.float32(1 / math.log(2)) / (one + np.exp(min(margin, np.float32(80)))))

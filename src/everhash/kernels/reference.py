@@ -17,9 +17,12 @@ Signs = NDArray[np.int8]
 Flags = NDArray[np.bool_]
 Chances = NDArray[np.float64]
 
-HINGE, SQUARED_HINGE, LOGISTIC = 0, 1, 2
-"""Losses l(m) of a margin m = c·(w·x); each is at least 1 where the bit is wrong (m <= 0), so their
-sum bounds the Hamming distance from above: max(0, 1 - m), its square, and log2(1 + exp(-m))."""
+HINGE, SQUARED_HINGE, LOGISTIC, PERCEPTRON = 0, 1, 2, 3
+"""Losses l(m) of a margin m = c·(w·x). The first three are at least 1 where the bit is wrong
+(m <= 0), so their sum bounds the Hamming distance from above: max(0, 1 - m), its square, and
+log2(1 + exp(-m)). The last, max(0, -m), is that of a perceptron."""
+LARGEST_EXPONENT = 1.0
+"""Of a bit's own loss in boosting, so that no row can overflow it."""
 
 
 def slope(loss: int, margins: Floats) -> Floats:
@@ -31,6 +34,8 @@ def slope(loss: int, margins: Floats) -> Floats:
     m = margins.astype(np.float32)
     if loss == HINGE:
         return (m < 1).astype(np.float32)
+    if loss == PERCEPTRON:
+        return (m <= 0).astype(np.float32)
     pushes: Floats
     if loss == SQUARED_HINGE:
         pushes = np.maximum(np.float32(0), np.float32(2) * (np.float32(1) - m))
@@ -76,7 +81,7 @@ def learn(
         restarts: (n_cycles,) the round after which averages started again, changed in place.
         step: the step size, divided by the square root of the cycle's round if `decays`.
         decays: whether the step shrinks.
-        loss: HINGE, SQUARED_HINGE or LOGISTIC.
+        loss: HINGE, SQUARED_HINGE, LOGISTIC or PERCEPTRON.
     """
     one = np.float32(1)
     for z, label, joined in zip(Z, labels, joins, strict=True):
@@ -102,6 +107,40 @@ def learn(
             M += (W[moved] - M) * (one / np.float32(number))
             mean[cycle, moved] = M
             averaged[cycle, moved] = number
+
+
+def follow_words(Z: Floats, labels: Counts, words: Signs, W: Floats, step: float) -> None:
+    """Take a gradient step a row on half of |tanh(W z) - c|^2, c being the word of its label.
+
+    Args:
+        Z: (n, d) rows.
+        labels: (n,) number of each row's label.
+        words: (n_labels, k) of -1/+1.
+        W: (k, d) functions, changed in place.
+        step: the step size.
+    """
+    for z, label in zip(Z, labels, strict=True):
+        f = np.tanh(W @ z)
+        slope = np.float32(step) * (f - words[label]) * (np.float32(1) - f * f)
+        W -= np.outer(slope, z)
+
+
+def follow_words_boosted(Z: Floats, labels: Counts, words: Signs, W: Floats, step: float) -> None:
+    """Take a boosting step a row: bit after bit, by how wrong the row and the bits before it are.
+
+    Bit j moves by step exp(-s) exp(-m_j) along c_j z, where m_j = c_j w_j·z and s is the sum of
+    m_i over the bits before it, after they have moved. Neither exponent grows without bound: the
+    first is at most 0, the second at most LARGEST_EXPONENT.
+
+    Arguments as for `follow_words`.
+    """
+    for z, label in zip(Z.astype(np.float64), labels, strict=True):
+        right, length, before = words[label] * (W @ z), z @ z, 0.0
+        for bit, margin in enumerate(right):
+            exponent = min(0.0, -before) + min(LARGEST_EXPONENT, -margin)
+            move = step * np.exp(exponent)
+            before += margin + move * length
+            W[bit] += np.float32(move * words[label, bit]) * z.astype(np.float32)
 
 
 def margins(Z: Floats, functions: Floats) -> Floats:

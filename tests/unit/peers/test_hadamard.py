@@ -89,28 +89,27 @@ def test_hcoh_descends_the_squared_distance_of_tanh_and_word() -> None:
 
 
 def test_hmoh_takes_four_steps_by_hand() -> None:
-    # sign(0) is -1. With a = +1 and b = -1:
-    #   (1, 0) is to be +1, is -1: w = (1, 0), and the sum is (1, 0)
-    #   (0, 1) is to be -1, is -1; (.6, .8) is +1 as it should be; (-.8, .6) is -1 as it should be
-    # With a = -1 and b = +1:
-    #   (1, 0) is to be -1, is -1; (0, 1) is to be +1, is -1: w = (0, 1)
-    #   (.6, .8) is to be -1, is +1: w = (-.6, .2), and the sum is (0, 1) + (-.6, .2)
-    #   (-.8, .6) is to be +1, is .48 + .12 > 0
-    expected = {1: ([1.0, 0.0], 1), -1: ([-0.6, 1.2], 2)}
+    # A margin of 0 is a mistake. With a = +1 and b = -1:
+    #   (1, 0): w·z = 0, so w = (1, 0)
+    #   (0, 1): w·z = 0, so w = (1, -1)
+    #   (.6, .8) is to be +1, is .6 - .8 < 0: w = (1.6, -.2)
+    #   (-.8, .6) is to be -1, is -1.28 - .12: nothing
+    # Served is the mean of (1, 0), (1, -1), (1.6, -.2). With a = -1 and b = +1 all signs turn.
+    expected = np.array([3.6 / 3, -1.2 / 3])
     seen = set()
     for seed in range(8):
         hasher = HMOH(bits=1, classes=2, center=None, random_state=seed).begin(2)
         hasher.assign(["a", "b"]).partial_fit(ROWS, ["a", "b", "a", "b"])
         word = int(hasher.words_[0, 0])
         assert hasher.words_[1, 0] == -word
-        np.testing.assert_allclose(hasher.functions_[0], expected[word][0], atol=1e-6)
-        assert hasher.updates_[0] == expected[word][1]
+        np.testing.assert_allclose(hasher.functions_[0], word * expected, atol=1e-6)
+        assert hasher.updates_.tolist() == [3]
         seen.add(word)
     assert seen == {-1, 1}
 
 
 @given(seed=st.integers(0, 50))
-def test_hmoh_serves_the_sum_of_iterates_up_to_a_functions_last_mistake(seed: int) -> None:
+def test_hmoh_serves_the_mean_of_iterates_up_to_a_functions_last_mistake(seed: int) -> None:
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((40, 3)).astype(np.float32)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
@@ -119,9 +118,9 @@ def test_hmoh_serves_the_sum_of_iterates_up_to_a_functions_last_mistake(seed: in
     words = hasher.words_[hasher.numbers(y.tolist())]
     for bit in range(4):
         w, total, served = np.zeros(3), np.zeros(3), np.zeros(3)
-        for z, c in zip(X.astype(float), words[:, bit], strict=True):
-            wrong = (w @ z > 0) != (c > 0)
+        for number, (z, c) in enumerate(zip(X.astype(float), words[:, bit], strict=True), 1):
+            wrong = c * (w @ z) <= 0
             w = w + c * z if wrong else w
             total = total + w
-            served = total if wrong else served
+            served = total / number if wrong else served
         np.testing.assert_allclose(hasher.functions_[bit], served, rtol=1e-4, atol=1e-5)

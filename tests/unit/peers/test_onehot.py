@@ -23,9 +23,9 @@ def test_four_steps_by_hand() -> None:
     # b's (-.8, .6): a says -1.28 - .12 = -1.4 < -1, right; b says .48 + .12 = .6 < 1:
     #   w_b = (-1.4, .8)
     np.testing.assert_allclose(hasher.last_, [[1.6, -0.2], [-1.4, 0.8]], rtol=1e-5)
-    # mean of a's iterates up to its last change, three rounds: (1, 0), (1, -1), (1.6, -.2)
-    # mean of b's, three rounds as well: (0, 1), (-.6, .2), (-1.4, .8)
-    means = np.array([[3.6 / 3, -1.2 / 3], [-2.0 / 3, 2.0 / 3]])
+    # averages start again when b comes. Of a's iterates up to its last change: (1, -1), (1.6, -.2)
+    # of b's: (0, 1), (-.6, .2), (-1.4, .8)
+    means = np.array([[2.6 / 2, -1.2 / 2], [-2.0 / 3, 2.0 / 3]])
     np.testing.assert_allclose(hasher.mean_, means, rtol=1e-5)
     np.testing.assert_allclose(hasher.functions_, means - means.mean(axis=0), rtol=1e-5)
 
@@ -39,15 +39,17 @@ def test_equals_separate_hinge_classifiers(seed: int) -> None:
     hasher = OneHot(step=0.3, center=None).partial_fit(X, y)
     for number, label in enumerate(hasher.labels_):
         first = y.index(label)
-        w, iterates, changed = np.zeros(4), [], 0
-        for z, truth in zip(X[first:].astype(float), y[first:], strict=True):
+        w, mean, iterates = np.zeros(4), np.zeros(4), []
+        for row in range(first, 60):
+            z, truth = X[row].astype(float), y[row]
+            if truth not in y[:row]:
+                iterates = []  # a label joins
             target = 1 if truth == label else -1
             if target * (w @ z) < 1:
                 w = w + 0.3 * target * z
-                changed = len(iterates) + 1
+                mean = np.mean([*iterates, w], axis=0)
             iterates.append(w)
         np.testing.assert_allclose(hasher.last_[number], w, rtol=1e-3, atol=1e-4)
-        mean = np.mean(iterates[:changed], axis=0)
         np.testing.assert_allclose(hasher.mean_[number], mean, rtol=1e-3, atol=1e-4)
 
 

@@ -29,8 +29,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from everhash import kernels
 from everhash.learn.options import positive
-from everhash.learn.views import margins_by
 from everhash.peers.description import Description
 from everhash.peers.method import Check, Counts, Floats, Method
 from everhash.peers.words import class_count, hadamard_order, hadamard_word
@@ -75,10 +75,7 @@ class HCOH(Method):
         )
 
     def _learn(self, Z: Floats, labels: Counts) -> None:
-        """Take one gradient step a row."""
-        step, W = np.float32(self._begun["step"]), self.functions_
-        for z, label in zip(Z, labels.tolist(), strict=True):
-            f = np.tanh(margins_by(W[None], z[None])[0])
-            slope = step * (f - self.words_[label]) * (1 - f * f)
-            W -= np.outer(slope, z)
+        """Take one gradient step a row; see `kernels.reference.follow_words`."""
+        follow = kernels.load_peers().follow_words
+        follow(Z, labels, self.words_, self.functions_, self._begun["step"])
         self.updates_ += len(Z)

@@ -2,22 +2,22 @@
 
     paper               here
     W^t                 last_           (bits, d) the newest iterate, a function a row
-    sum of W^t          functions_      what is served: the sum of all iterates
+    sum of W^t          functions_      what is served: the mean of the iterates
     target code         words_          a row of a Hadamard matrix
     eta                 1: from W = 0 it scales every function alike and changes no sign
 
-For each row z with target c, the functions with sign(w·z) != c learn: w <- w + c z. Each bit is a
-perceptron; what hashes is the sum of its iterates, which is the averaged perceptron.
+For each row z with target c, the functions with c w·z <= 0 learn: w <- w + c z. Each bit is a
+perceptron; what hashes is the sum of its iterates, that is the averaged perceptron.
 
 Defaults: W = 0 at first, no kernel.
 
 Where we differ, on purpose:
   * `classes` and rows of the matrix as in HCOH.
   * The authors divide the sum by the mistakes of each bit, which gives 0 / 0 for a bit that never
-    errs and changes no sign. We do not divide.
+    errs. We divide by the rounds. Neither changes a sign.
   * Every row adds an iterate to the sum, so every function would count as changed with every row.
-    The sum is brought up to date when a function errs, so that one that does not err stands still
-    (as in our own hasher): the same sum up to a function's last mistake.
+    Here the mean is brought up to date when a function errs, so that one that does not err stands
+    still (as in our own hasher): it is the mean up to the function's last mistake.
   * A row with several labels is one step for each; the authors' merged target for such rows has a
     known slip.
 """
@@ -29,7 +29,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from everhash.learn.views import margins_by
+from everhash import kernels
+from everhash.kernels.reference import PERCEPTRON
+from everhash.learn.model_format import require
+from everhash.learn.options import ONE_CYCLE
 from everhash.peers.description import Description
 from everhash.peers.method import Check, Counts, Floats, Layout, Method
 from everhash.peers.words import class_count, hadamard_order, hadamard_word
@@ -50,8 +53,8 @@ class HMOH(Method):
     last_: Floats
     rounds_: Counts
     """(1,) rows learned."""
-    summed_: Counts
-    """(bits,) rounds whose iterate is in the sum."""
+    averaged_: Counts
+    """(bits,) rounds in each function's mean."""
 
     def __init__(
         self,
@@ -70,7 +73,7 @@ class HMOH(Method):
         return {
             "last_": (np.float32, (bits, self.n_features_in_)),
             "rounds_": (np.int64, (1,)),
-            "summed_": (np.int64, (bits,)),
+            "averaged_": (np.int64, (bits,)),
         }
 
     def _start(self) -> None:
@@ -85,22 +88,24 @@ class HMOH(Method):
         )
 
     def _learn(self, Z: Floats, labels: Counts) -> None:
-        """Correct the functions that err."""
-        last = self.last_
-        for z, label in zip(Z, labels.tolist(), strict=True):
-            self.rounds_ += 1
-            word = self.words_[label]
-            wrong = np.flatnonzero((margins_by(last[None], z[None])[0] > 0) != (word > 0))
-            rounds = (self.rounds_ - 1 - self.summed_[wrong]).astype(np.float32)
-            last_wrong = last[wrong]
-            self.functions_[wrong] += rounds[:, None] * last_wrong
-            last_wrong += np.outer(word[wrong], z)
-            last[wrong] = last_wrong
-            self.functions_[wrong] += last_wrong
-            self.summed_[wrong] = self.rounds_
-            self.updates_[wrong] += 1
+        """Correct the functions that err; see `kernels.reference.learn`, with one cycle."""
+        kernels.load().learn(
+            Z,
+            labels,
+            np.zeros(len(Z), np.bool_),
+            self.words_,
+            ONE_CYCLE,
+            self.last_[None],
+            self.functions_[None],
+            self.updates_[None],
+            self.averaged_[None],
+            self.rounds_,
+            np.zeros(1, np.int64),
+            1.0,
+            False,
+            PERCEPTRON,
+        )
 
     def _check_state(self) -> None:
-        from everhash.learn.model_format import require
-
-        require(bool((self.summed_ <= self.rounds_).all()), "sums of rounds still to come")
+        super()._check_state()
+        require(bool((self.averaged_ <= self.rounds_).all()), "means of rounds still to come")

@@ -5,15 +5,15 @@ number of an entry's class, ceil(log2 L) bits, ranked by the query's class score
 the codes of most methods. So every table here has this row.
 
     their text          here
-    classifier          last_           (L, d) one-vs-rest hinge, one step for each class that errs
+    classifier          last_           (L, d) one-vs-rest hinge, a step for each class that errs
     class of an entry   its home cycle: cycle c has one function, the classifier of label c
     class score         the asymmetric distance to it, with its sign turned
 
 As a hasher it is the extreme case of ours: one label a cycle, one bit a cycle. An unlabelled entry
 keeps the number of its best class as its home; its one bit there is +1.
 
-Defaults: step 1, and the mean of the iterates is served, as in our own hasher: the same learner, so
-that only the codes differ.
+Defaults: step 1, and the mean of the iterates since a label last joined is served, as in our own
+hasher: the same learner, so that only the codes differ.
 
 Where we differ, on purpose:
   * It learns online, so a label is told apart only from rows that come after its first.
@@ -25,14 +25,16 @@ Where we differ, on purpose:
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from everhash import kernels
+from everhash.kernels.reference import HINGE
 from everhash.learn.model_format import require
-from everhash.learn.options import positive
-from everhash.learn.views import margins_by
+from everhash.learn.options import ONE_CYCLE, positive
 from everhash.peers.description import Description
 from everhash.peers.method import Check, Counts, Floats, Layout, Method
 
@@ -56,13 +58,17 @@ class OneHot(Method):
     last_: Floats
     """(L, d) the newest iterates."""
     mean_: Floats
-    """(L, d) the mean of each one's iterates."""
+    """(L, d) the mean of each one's iterates since a label last joined."""
+    changes_: Counts
+    """(L,) how often each has changed."""
     averaged_: Counts
-    """(L,) rounds in that mean."""
-    joined_: Counts
-    """(L,) the round each label's first row came in, counted from 1; 0 before."""
+    """(L,) rounds in each mean."""
     rounds_: Counts
     """(1,) rows learned."""
+    restarts_: Counts
+    """(1,) the round after which averages started again."""
+    known_: Counts
+    """(1,) labels of which a row has come."""
 
     def __init__(
         self,
@@ -81,9 +87,11 @@ class OneHot(Method):
             "updates_": (np.int64, (1,)),
             "last_": (np.float32, (None, d)),
             "mean_": (np.float32, (None, d)),
+            "changes_": (np.int64, (None,)),
             "averaged_": (np.int64, (None,)),
-            "joined_": (np.int64, (None,)),
             "rounds_": (np.int64, (1,)),
+            "restarts_": (np.int64, (1,)),
+            "known_": (np.int64, (1,)),
         }
 
     def _start(self) -> None:
@@ -105,43 +113,49 @@ class OneHot(Method):
         new = len(self.unknown(labels))
         super()._assign_words(labels)
         if new:
-            zeros = np.zeros((new, self.n_features_in_), np.float32)
-            self.last_ = np.concatenate([self.last_, zeros])
-            self.mean_ = np.concatenate([self.mean_, zeros])
-            self.averaged_ = np.append(self.averaged_, np.zeros(new, np.int64))
-            self.joined_ = np.append(self.joined_, np.zeros(new, np.int64))
+            for name in ("last_", "mean_", "changes_", "averaged_"):
+                before = getattr(self, name)
+                zeros = np.zeros((new, *before.shape[1:]), before.dtype)
+                setattr(self, name, np.concatenate([before, zeros]))
             self.updates_ += new
             self._serve()
 
     def _learn(self, Z: Floats, labels: Counts) -> None:
-        """Take a hinge step for each classifier that is not sure of its answer."""
-        step = np.float32(self._begun["step"])
-        for z, label in zip(Z, labels.tolist(), strict=True):
-            self._meet(label)
-            known = self.joined_ > 0
-            right = margins_by(self.last_[None], z[None])[0]
-            right[np.arange(len(right)) != label] *= -1
-            wrong = np.flatnonzero(known & (right < 1))
-            push = np.where(wrong == label, step, -step).astype(np.float32)
-            self._replace(wrong, self.last_[wrong] + np.outer(push, z))
-            self.rounds_ += 1
-            self.updates_ += bool(len(wrong))
+        """Take the rows between two arrivals of labels at a time: only known classes learn."""
+        known = np.maximum.accumulate(np.append(self.known_, labels + 1))
+        arrivals = np.flatnonzero(labels >= known[:-1]).tolist()
+        for start, stop in pairwise([*sorted({0, *arrivals}), len(Z)]):
+            self.known_[0] = known[start + 1]
+            self._learn_known(Z[start:stop], labels[start:stop], joined=start in arrivals)
         self._serve()
 
-    def _meet(self, label: int) -> None:
-        """Note when a label's first row came: its average starts there."""
-        if self.joined_[label] == 0:
-            self.joined_[label] = self.rounds_[0] + 1
+    def _learn_known(self, Z: Floats, labels: Counts, *, joined: bool) -> None:
+        """Take a hinge step for each class that is not sure of its answer.
 
-    def _replace(self, wrong: Counts, new: Floats) -> None:
-        """Add iterates to their means: old ones for the rounds they lasted, new ones for this."""
-        rounds = self.rounds_[0] - self.joined_[wrong] + 2
-        lasted = rounds - 1 - self.averaged_[wrong]
-        shares = (np.stack([self.averaged_[wrong], lasted]) / rounds).astype(np.float32)
-        old = shares[0, :, None] * self.mean_[wrong] + shares[1, :, None] * self.last_[wrong]
-        self.mean_[wrong] = old + new / rounds[:, None].astype(np.float32)
-        self.averaged_[wrong] = rounds
-        self.last_[wrong] = new
+        See `kernels.reference.learn`: one cycle, whose words are +1 for the class itself and -1 for
+        all others. Averages start again where a class has joined with the first row.
+        """
+        known, joins = int(self.known_[0]), np.zeros(len(Z), np.bool_)
+        joins[0] = joined
+        words = (2 * np.eye(known, dtype=np.int8) - 1).astype(np.int8)
+        before = self.changes_[:known].sum()
+        kernels.load().learn(
+            Z,
+            labels,
+            joins,
+            words,
+            ONE_CYCLE,
+            self.last_[None, :known],
+            self.mean_[None, :known],
+            self.changes_[None, :known],
+            self.averaged_[None, :known],
+            self.rounds_,
+            self.restarts_,
+            self._begun["step"],
+            False,
+            HINGE,
+        )
+        self.updates_ += self.changes_[:known].sum() - before
 
     @property
     def versions_(self) -> Counts:
@@ -163,8 +177,11 @@ class OneHot(Method):
         return 1
 
     def _check_state(self) -> None:
-        n, rounds = len(self._numbers), self.rounds_[0]
-        sizes = {len(array) for array in (self.last_, self.mean_, self.averaged_, self.joined_)}
+        super()._check_state()
+        n = len(self._numbers)
+        sizes = {len(array) for array in (self.last_, self.mean_, self.changes_, self.averaged_)}
         require(sizes == {n} and len(self.functions_) == max(1, n), f"not {n} classifiers")
-        fits = (self.joined_ <= rounds) & (self.averaged_ <= rounds)
-        require(bool(fits.all()), "averages of rounds still to come")
+        require(bool(self.known_[0] <= n), "more labels have come than there are")
+        rounds = self.rounds_ - self.restarts_
+        fits = bool(rounds[0] >= 0) and bool((self.averaged_ <= rounds).all())
+        require(fits, "means of rounds still to come")

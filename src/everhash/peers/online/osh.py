@@ -4,7 +4,7 @@
     f_1 ... f_b         functions_      (b, d), a function a row
     c_y                 words_          a random word for each label, as it arrives
     eta                 step
-    exp(-...)           `boost`         the weight a row has for bit j, after bits 1 ... j - 1
+    g_j                 the weight a row has for bit j, after bits 1 ... j - 1
 
 For each row z with target c, bit after bit, with what bits before j have become:
     g_j = exp(-sum_{i<j} c_i w_i·z),   w_j <- w_j + eta g_j exp(-c_j w_j·z) c_j z.
@@ -15,7 +15,7 @@ length.
 Where we differ, on purpose:
   * The exponent has no bound in the release: a row that many bits get wrong overflows, and the
     functions are lost. It is held to at most 0 for the weight g_j (no row counts more than it does
-    for the first bit) and to at most `LARGEST` = 1 for a bit's own loss.
+    for the first bit) and to at most 1 for a bit's own loss.
   * Labels keep the word they got. The release forgets its table between rows, so that labels share
     words (its published .12 on CIFAR-10 is that bug, not the method).
   * A row with several labels is one step for each.
@@ -23,20 +23,16 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
-import math
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from everhash import kernels
 from everhash.learn.options import positive
-from everhash.learn.views import margins_by
 from everhash.peers.description import Description
 from everhash.peers.method import Check, Counts, Floats, Method
 from everhash.peers.words import random_word
-
-LARGEST = 1.0
-"""The largest exponent of a bit's own loss."""
 
 
 class OSH(Method):
@@ -70,25 +66,7 @@ class OSH(Method):
         return random_word(self._begun["random_state"], number, self._begun["bits"])
 
     def _learn(self, Z: Floats, labels: Counts) -> None:
-        """Move every function a little, or hardly at all, for each row."""
-        step, W = self._begun["step"], self.functions_
-        for z, label in zip(Z, labels.tolist(), strict=True):
-            word = self.words_[label]
-            right = margins_by(W[None], z[None])[0] * word
-            moves = np.array(boost(right.tolist(), float(z @ z), step), np.float32)
-            W += np.outer(moves * word, z)
+        """Move every function for each row; see `kernels.reference.follow_words_boosted`."""
+        follow = kernels.load_peers().follow_words_boosted
+        follow(Z, labels, self.words_, self.functions_, self._begun["step"])
         self.updates_ += len(Z)
-
-
-def boost(right: list[float], length: float, step: float) -> list[float]:
-    """Return how far each function moves along c_j z, given c_j w_j·z and z·z.
-
-    >>> boost([0.0, 0.0], 1.0, 0.5)  # the first bit, once moved, is right by 0.5
-    [0.5, 0.3032653298563167]
-    """
-    moves, before = [], 0.0
-    for margin in right:
-        move = step * math.exp(min(0.0, -before) + min(LARGEST, -margin))
-        moves.append(move)
-        before += margin + move * length  # what this bit says after the move
-    return moves
