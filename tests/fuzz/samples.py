@@ -13,7 +13,6 @@ from everhash import Collection, OnlineHasher
 from everhash.collection.loading import fresh_about
 from everhash.collection.recorder import pieces_of
 from everhash.index.index import Entry
-from everhash.learn.model_file import hasher_to_bytes
 from everhash.store.connection import PAGE
 from everhash.store.store import Store
 
@@ -83,7 +82,7 @@ def reading(collection: Collection) -> dict[str, Any]:
         ],
         "why": [(why.cycle, why.bits.tolist()) for row in near.explanations for why in row],
         "within": [getattr(within, name).tolist() for name in ("ids", "distances", "labels")],
-        "hasher": hasher_to_bytes(collection.hasher),
+        "hasher": collection.hasher.to_bytes(),
         "refresh": replace(collection.refresh(dry_run=True), seconds=0.0),
         "stats": {name: stats[name] for name in stats if name not in ("path", "bytes")},
     }

@@ -23,6 +23,7 @@ from tests.contracts.test_hashers import PEERS
 Arrays = dict[str, NDArray[Any]]
 State = dict[str, Any]
 Forgery = tuple[str, State, Arrays]
+WRONG: tuple[Any, ...] = (None, -1, 2**200, "x", [], {}, [[1]])
 
 
 def arrays_changed(arrays: Arrays) -> Iterator[tuple[str, Arrays]]:
@@ -53,11 +54,11 @@ def states_changed(state: State) -> Iterator[tuple[str, State]]:
     """Options, labels and counts that are wrong, foreign or enormous."""
     for name in state:
         yield f"no {name}", {key: value for key, value in state.items() if key != name}
-        for value in (None, -1, 2**200, "x", [], {}, [[]]):
+        for value in WRONG:
             yield f"{name} {value!r}", {**state, name: value}
     params = state["params"]
     for name in params:
-        for value in (None, -1, 0, 10**9, 1e300, "x", [1], True):
+        for value in (*WRONG, 0, 10**9, 1e300, True):
             yield f"{name}={value!r}", {**state, "params": {**params, name: value}}
     yield "another option", {**state, "params": {**params, "path": "/etc/passwd"}}
     yield "no code", {**state, "method": "os:system"}

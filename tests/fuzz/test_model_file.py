@@ -33,6 +33,7 @@ from everhash.errors import (
     NotFittedError,
     OptionError,
 )
+from everhash.learn.stream_hasher import StreamHasher
 
 Arrays = dict[str, NDArray[Any]]
 State = dict[str, Any]
@@ -52,7 +53,7 @@ def stream(n: int, d: int = 5, labels: int = 7, seed: int = 0) -> tuple[NDArray[
     return X.astype(np.float32), y.tolist()
 
 
-def assert_same(a: OnlineHasher, b: OnlineHasher, X: Any, folder: Path) -> None:
+def assert_same(a: StreamHasher, b: StreamHasher, X: Any, folder: Path) -> None:
     """Everything there is to see is equal, and so are the bytes of both when saved."""
     assert a.labels_ == b.labels_
     assert [type(label) for label in a.labels_] == [type(label) for label in b.labels_]

@@ -149,9 +149,9 @@ def test_create_makes_an_empty_collection_with_these_options(tmp_path: Path) -> 
     )
     assert printed == f"created {path}: 5 features a row, 16 bits a code\n"
     with everhash.open(path) as collection:
-        hasher = collection.hasher
-        assert (hasher.n_features_in_, hasher.bits, hasher.labels_per_cycle) == (5, 16, 3)
-        assert hasher.random_state == 7
+        hasher, options = collection.hasher, collection.hasher.get_params()
+        assert (hasher.n_features_in_, hasher.bits, options["labels_per_cycle"]) == (5, 16, 3)
+        assert options["random_state"] == 7
         collection.add(np.ones((2, 5)))
         found = collection.stats()
     assert (found["coding"], found["read_only"]) == ("full", 2)

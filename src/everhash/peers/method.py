@@ -22,6 +22,7 @@ from everhash.learn.growing import GrowingArray
 from everhash.learn.options import ONE_CYCLE, bits_of, center_of, seed_of
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.learn.views import View
+from everhash.peers.blas import one_thread
 from everhash.peers.description import Description
 from everhash.stream import Labels
 
@@ -81,11 +82,12 @@ class Method(StreamHasher):
         self._read_options(rows.shape[1], first=False)
         self._assign_words(labels.values)
         numbers = self.numbers(labels.values)
-        for start in range(0, len(rows), BLOCK):
-            inside = slice(*np.searchsorted(labels.rows, (start, start + BLOCK)))
-            step_rows, step_labels = labels.rows[inside] - start, numbers[labels.which[inside]]
-            self._take(rows[start : start + BLOCK], step_rows, step_labels)
-            self._lessons += min(BLOCK, len(rows) - start)
+        with one_thread():
+            for start in range(0, len(rows), BLOCK):
+                inside = slice(*np.searchsorted(labels.rows, (start, start + BLOCK)))
+                step_rows, step_labels = labels.rows[inside] - start, numbers[labels.which[inside]]
+                self._take(rows[start : start + BLOCK], step_rows, step_labels)
+                self._lessons += min(BLOCK, len(rows) - start)
 
     def _take(self, X: Floats, step_rows: Counts, step_labels: Counts) -> None:
         """Centre rows by what has come so far, and learn those that have labels."""

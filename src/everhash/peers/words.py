@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -43,20 +44,20 @@ def hadamard_row(order: int, number: int) -> Words:
     return row
 
 
-def hadamard_word(seed: int, number: int, bits: int, classes: int) -> Words:
-    """Return the word of a label: a row of its own, projected where the matrix is wider than it.
+@lru_cache(maxsize=4)
+def hadamard_words(seed: int, bits: int, classes: int) -> Words:
+    """Return (classes, bits) a word for each class: a row, projected where there are fewer bits.
 
-    Rows come in a random order, the constant one last. Where a projection makes two rows alike the
-    words of all classes are projected anew, a few times.
+    Rows come in a random order, the constant one last. Where a projection makes two rows alike all
+    are projected anew, a few times.
     """
     order = hadamard_order(bits, classes)
     rng = seeds.generator(seed, seeds.HADAMARD)
     rows = np.append(1 + rng.permutation(order - 1), 0)[:classes]
-    if order == bits:
-        return hadamard_row(order, int(rows[number]))
     table = np.stack([hadamard_row(order, row) for row in rows.tolist()])
-    word: Words = _projected(table, bits, rng)[number]
-    return word
+    words = table if order == bits else _projected(table, bits, rng)
+    words.flags.writeable = False  # it is shared
+    return words
 
 
 def _projected(table: Words, bits: int, rng: np.random.Generator) -> Words:

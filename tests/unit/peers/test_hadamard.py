@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from everhash.errors import LimitError, OptionError
 from everhash.peers.online.hcoh import HCOH
 from everhash.peers.online.hmoh import HMOH
-from everhash.peers.words import hadamard_order, hadamard_row, hadamard_word
+from everhash.peers.words import hadamard_order, hadamard_row, hadamard_words
 
 ROWS = np.array([[1, 0], [0, 1], [0.6, 0.8], [-0.8, 0.6]], np.float32)
 
@@ -27,7 +27,7 @@ def test_rows_are_orthogonal(power: int) -> None:
 
 @given(bits=st.integers(4, 70), classes=st.integers(1, 16), seed=st.integers(0, 5))
 def test_every_class_has_a_word_of_its_own(bits: int, classes: int, seed: int) -> None:
-    words = np.stack([hadamard_word(seed, number, bits, classes) for number in range(classes)])
+    words = hadamard_words(seed, bits, classes)
     assert words.shape == (classes, bits)
     assert set(np.unique(words)) <= {-1, 1}
     if hadamard_order(bits, classes) == bits:

@@ -39,7 +39,8 @@ def test_equals_separate_hinge_classifiers(seed: int) -> None:
     hasher = OneHot(step=0.3, center=None).partial_fit(X, y)
     for number, label in enumerate(hasher.labels_):
         first = y.index(label)
-        w, mean, iterates = np.zeros(4), np.zeros(4), []
+        w, mean = np.zeros(4), np.zeros(4)
+        iterates: list[np.ndarray] = []
         for row in range(first, 60):
             z, truth = X[row].astype(float), y[row]
             if truth not in y[:row]:

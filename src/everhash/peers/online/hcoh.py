@@ -33,7 +33,7 @@ from everhash import kernels
 from everhash.learn.options import positive
 from everhash.peers.description import Description
 from everhash.peers.method import Check, Counts, Floats, Method
-from everhash.peers.words import class_count, hadamard_order, hadamard_word
+from everhash.peers.words import class_count, hadamard_order, hadamard_words
 
 
 class HCOH(Method):
@@ -70,9 +70,9 @@ class HCOH(Method):
         return options["classes"] or hadamard_order(options["bits"], 1)
 
     def _draw_word(self, number: int) -> NDArray[np.int8]:
-        return hadamard_word(
-            self._begun["random_state"], number, self._begun["bits"], self._room(self._begun)
-        )
+        seed, bits = self._begun["random_state"], self._begun["bits"]
+        word: NDArray[np.int8] = hadamard_words(seed, bits, self._room(self._begun))[number]
+        return word
 
     def _learn(self, Z: Floats, labels: Counts) -> None:
         """Take one gradient step a row; see `kernels.reference.follow_words`."""

@@ -35,7 +35,7 @@ from everhash.learn.model_format import require
 from everhash.learn.options import ONE_CYCLE
 from everhash.peers.description import Description
 from everhash.peers.method import Check, Counts, Floats, Layout, Method
-from everhash.peers.words import class_count, hadamard_order, hadamard_word
+from everhash.peers.words import class_count, hadamard_order, hadamard_words
 
 
 class HMOH(Method):
@@ -83,9 +83,9 @@ class HMOH(Method):
         return options["classes"] or hadamard_order(options["bits"], 1)
 
     def _draw_word(self, number: int) -> NDArray[np.int8]:
-        return hadamard_word(
-            self._begun["random_state"], number, self._begun["bits"], self._room(self._begun)
-        )
+        seed, bits = self._begun["random_state"], self._begun["bits"]
+        word: NDArray[np.int8] = hadamard_words(seed, bits, self._room(self._begun))[number]
+        return word
 
     def _learn(self, Z: Floats, labels: Counts) -> None:
         """Correct the functions that err; see `kernels.reference.learn`, with one cycle."""
