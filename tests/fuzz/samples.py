@@ -22,7 +22,7 @@ KINDS = {"model", "lesson", "mapping", "entries", "change", "codes", "features"}
 
 def begin(path: Path, hasher: OnlineHasher, dim: int, page_size: int = PAGE) -> Collection:
     """Make a collection with pages of another size than `everhash.create` would."""
-    model = hasher_to_bytes(hasher.begin(dim))
+    model = hasher.begin(dim).to_bytes()
     options = {"coding": "home", "keep_features": True, "certify": True}
     about = {**fresh_about(options), "model_bytes": len(model)}
     store = Store.create(path, about, pieces_of("model", model), page_size=page_size)
