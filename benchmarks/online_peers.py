@@ -138,6 +138,7 @@ def main() -> None:
     args.orderings = 1 if args.quick else args.orderings
     kernels.load()  # here, so that it is in nobody's time
     kernels.load_refresh()
+    kernels.load_peers()
     rows: list[Row] = []
     if args.rows is not None and args.rows.exists():
         rows = [json.loads(line) for line in args.rows.read_text().splitlines()]

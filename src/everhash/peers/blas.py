@@ -1,7 +1,7 @@
 """BLAS on one thread.
 
 Products of a few hundred rows gain little from a second thread and, on a busy machine, wait long
-for it; and sums are cut up by the number of threads, so results would depend on the machine's cores.
+for it; and sums are cut up by the number of threads: results would depend on the machine's cores.
 """
 
 from __future__ import annotations

@@ -35,11 +35,11 @@ from everhash.peers.method import Counts, Floats
 
 Vector = NDArray[np.float64]
 
-RIDGE = 1e-3
+RIDGE = 0.1
 """What is added to K^T K, as a share of its mean diagonal."""
 STEPS = 500
 """Gradient steps at most, as the authors take."""
-TOLERANCE = 3e-3
+TOLERANCE = 0.01
 """Change of the cost, as a share of it, that ends the gradient steps."""
 DOUBLINGS = 50
 """How often a step may be halved, as the authors do."""

@@ -3,8 +3,8 @@
     paper               here
     W                   functions_      (bits, d), a function a row
     x_i, x_j, s         pair, alike     two rows; s = 1 where alike, -1 otherwise
-    D                   distance        Hamming distance of their codes
-    L                   loss            `excess` of that distance
+    D                   differ          where their codes differ; D is how often
+    L                   loss            `excess` of D
     f                   codes           2 sigmoid(z) - 1 = tanh(z / 2), the stand-in of the sign
     alpha               alpha           share of the bits in which an unlike pair must differ
     lambda              lam             weight of the regulariser
@@ -109,10 +109,7 @@ class AdaptHash(PairMethod):
     def _move(self, chosen: Counts, by_margin: Floats, pair: Floats) -> None:
         """Step down the chosen slopes and the regulariser's, and scale to unit length."""
         W, begun = self.functions_, self._begun
-        overlap = margins_by(W[None], W)
-        np.fill_diagonal(overlap, 0)  # less I, as functions have unit length
-        # overlap W by our own kernel too: for so small a product BLAS waits for its threads
-        moved = W - np.float32(begun["lam"]) * margins_by(np.ascontiguousarray(W.T)[None], overlap)
+        moved = W - np.float32(begun["lam"]) * regulariser(W)
         down = sum(slope[:, None] * z for slope, z in zip(by_margin, pair, strict=True))
         moved[chosen] -= np.float32(begun["step"] or STEP / len(W)) * down
         lengths = np.sqrt((moved * moved).sum(axis=1, keepdims=True))
@@ -131,3 +128,16 @@ def slopes(margins: Floats, alike: bool) -> Floats:
     miss = (codes[0] * codes[1]).sum() - target
     down: Floats = miss * codes[::-1] * (1 - codes * codes)  # f' is (1 - f^2) / 2
     return down
+
+
+def regulariser(W: Floats) -> Floats:
+    """Return (W W^T - I) W of functions of unit length, as W (W^T W) - W where that is smaller.
+
+    By our own kernel: for so small a product BLAS waits for its threads.
+    """
+    across = np.ascontiguousarray(W.T)
+    if len(W) > W.shape[1]:
+        return margins_by(margins_by(across[None], across)[None], W) - W
+    overlap = margins_by(W[None], W)
+    np.fill_diagonal(overlap, 0)  # which is W W^T - I at unit length
+    return margins_by(across[None], overlap)

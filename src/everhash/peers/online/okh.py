@@ -23,11 +23,11 @@ the smallest move of W after which g explains the pair better than h by a margin
 C cuts it short (passive-aggressive). A bit that is flipped is flipped on one side only, and seen
 rows have unit length, so |V|_F^2 is four times their number.
 
-Defaults: 300 anchors and C = 0.1 as in the authors' demonstration. alpha and beta are ours: an
-alike pair may differ in a tenth of its bits, any other must differ in half, which is how far apart
-codes of unrelated rows are. With 32 bits on CNN features of CIFAR-10 and 20,000 rows (two seeds)
-that gives mAP .70, alpha = 0 gives .64, alpha = 0.2 .68, beta = 0.4 or 0.6 .65, and C = 0.01 or 1
-.68. With GIST features all of them give .18 to .19.
+Defaults: C = 0.1 as in the authors' demonstration, 300 anchors as in later comparisons. alpha and
+beta are ours: an alike pair may differ in a tenth of its bits, any other must differ in half, which
+is how far apart codes of unrelated rows are. With 32 bits on CNN features of CIFAR-10 and 20,000
+rows (two seeds) that gives mAP .70, alpha = 0 gives .64, alpha = 0.2 .68, beta = 0.4 or 0.6 .65,
+and C = 0.01 or 1 .68. With GIST features all of them give .18 to .19.
 
 Where we differ, on purpose:
   * Kernel features are centred by their mean over the anchors and scaled to unit length; the
@@ -36,8 +36,8 @@ Where we differ, on purpose:
   * Anchors are the first rows of the stream, and the kernel's bandwidth needs no data of its own
     (see `View`). Until all of them have come, all bits are -1.
   * Pairs are not given: a row meets one of a uniform sample of `sample` rows before it, half of
-    the time one of its own label. More pairs a row gained nothing.
-  * alpha is a share of the bits, like beta; it counts bits in the paper.
+    the time one of its own label. More pairs a row gained little.
+  * alpha and beta are shares of the bits, so that they suit codes of any length.
   * Functions start as Gaussian directions of unit length.
   * A row with several labels is one pair for each (an anchor: for the first of them).
 """
