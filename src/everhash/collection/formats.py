@@ -28,6 +28,7 @@ from everhash.learn.mapping import FrozenMapping
 from everhash.learn.model_format import label_from_json, label_to_json
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.learn.views import View
+from everhash.peers.views import VIEWS
 from everhash.store.parts import DAMAGED, Arrays, Key, about_of, pack
 from everhash.stream import LARGEST, Labels, as_label
 
@@ -123,23 +124,22 @@ def _label(name: Any, key: Key) -> Hashable:
 def pack_mapping(mapping: FrozenMapping) -> bytes:
     """Return a mapping as bytes."""
     arrays = {name: getattr(mapping, name) for name in ("functions", "words", "versions")}
-    view = ((name, getattr(mapping.view, name)) for name in vars(mapping.view))
-    arrays |= {name: array for name, array in view if array is not None}
     about = {"labels_per_cycle": mapping.labels_per_cycle, "version": mapping.version}
-    return pack(arrays, about)
+    return pack(arrays | mapping.view.arrays(), about | {"view": mapping.view.kind})
 
 
 def read_mapping(arrays: Arrays, key: Key, shape: tuple[int, int]) -> FrozenMapping:
     """Read a mapping with `shape` bits a cycle and features."""
     bits, n_features = shape
-    view = _read_view(arrays, key, n_features)
+    about = about_of(arrays, key)
+    known = isinstance(about, dict) and set(about) <= {"labels_per_cycle", "version", "view"}
+    require(known, key, "it is damaged")
+    view = _read_view(arrays, key, about.pop("view", None), n_features)
     functions = _array(arrays, "functions", key, np.float32, (None, bits, view.width))
     words = _array(arrays, "words", key, np.int8, (None, bits))
     cycles = len(functions)
     versions = _array(arrays, "versions", key, np.int64, (cycles * bits,))
-    about = about_of(arrays, key)
-    counts = isinstance(about, dict) and set(about) == {"labels_per_cycle", "version"}
-    counts = counts and all(type(n) is int and 0 < n <= 2**62 for n in about.values())
+    counts = len(about) == 2 and all(type(n) is int and 0 < n <= 2**62 for n in about.values())
     counts = counts and versions.min(initial=0) >= 0
     require(counts, key, "its counts are damaged")
     fits = cycles == max(1, -(-len(words) // about["labels_per_cycle"]))
@@ -149,16 +149,13 @@ def read_mapping(arrays: Arrays, key: Key, shape: tuple[int, int]) -> FrozenMapp
     return FrozenMapping(functions, view, words, versions=versions, **about)
 
 
-def _read_view(arrays: Arrays, key: Key, n_features: int) -> View:
-    """Read how a mapping sees rows."""
-    center = _array(arrays, "center", key, np.float32, (n_features,))
-    parts = [center]
-    if "anchors" in arrays:
-        anchors = _array(arrays, "anchors", key, np.float32, (None, n_features))
-        parts += [anchors, _array(arrays, "offset", key, np.float32, (len(anchors),))]
-    usable = all(len(part) and bool((np.abs(part) < LARGEST).all()) for part in parts)
-    require(usable, key, "it sees rows as no mapping does")
-    return View(*parts)
+def _read_view(arrays: Arrays, key: Key, kind: Any, n_features: int) -> View:
+    """Read how a mapping sees rows; the oldest files know one way only."""
+    found = VIEWS.get("centred" if kind is None else kind) if isinstance(kind, str | None) else None
+    view = None if found is None else found.read(arrays)
+    require(view is not None and view.n_features == n_features, key, "it sees rows as none does")
+    assert view is not None  # noqa: S101 - for the type checker; `require` has raised
+    return view
 
 
 def pack_entries(records: Records, start: int) -> bytes:

@@ -37,7 +37,7 @@ class Unlabelled:
         self.mapping = mapping
         self.coding = coding
         self._odometer = Odometer.start_with(mapping, coding)
-        bits, n_features = functions_of(mapping, coding).shape[1], len(mapping.view.center)
+        bits, n_features = functions_of(mapping, coding).shape[1], mapping.view.n_features
         self._entries = CodedEntries(
             bits, n_features, keep_features=keep_features, features=features
         )

@@ -54,7 +54,7 @@ from everhash.learn.mapping import Mapping
 from everhash.learn.options import Options, read_options
 from everhash.learn.replay import Memory
 from everhash.learn.stream_hasher import StreamHasher
-from everhash.learn.views import View
+from everhash.learn.views import Centred, View
 from everhash.stream import Labels
 
 BLOCK = 1024
@@ -247,7 +247,7 @@ class OnlineHasher(StreamHasher):
 
     @property
     def _view(self) -> View:
-        return View(self._center.point)
+        return Centred(self._center.point)
 
     @property
     def _labels_per_cycle(self) -> int:

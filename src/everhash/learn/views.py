@@ -1,13 +1,13 @@
-"""How hash functions see a row: centred at unit length, or by its likeness to a few anchors.
+"""How hash functions see a row: centred at unit length, by its likeness to anchors, or otherwise.
 
 Seen rows have unit length, whatever the view: signs do not depend on it, and certificates of bits
-are angles.
+are angles. A row that lies on its centre is seen as zeros.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,28 +19,138 @@ Floats = NDArray[np.float32]
 
 BANDWIDTH = 2.0
 """The mean squared distance of centred unit rows, which kernel methods divide by."""
+LARGEST = 1e37
+"""What the numbers of a view stay below, as those of rows do."""
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Rows measured from a centre, and from there by anchors if there are any.
+    """What turns a row into what functions are multiplied with. Its fields are arrays."""
 
-    With anchors a row becomes exp(-|z - a|^2 / (2 * 2)) for each anchor a, less the mean of that
+    kind: ClassVar[str]
+    """Its name in a file."""
+    LAYOUT: ClassVar[dict[str, tuple[type[np.generic], int]]]
+    """Type and number of axes of each field."""
+
+    @property
+    def n_features(self) -> int:
+        """Features of a row."""
+        raise NotImplementedError
+
+    @property
+    def width(self) -> int:
+        """Numbers a seen row has."""
+        raise NotImplementedError
+
+    def of(self, X: Floats) -> Floats:
+        """Return (n, width) seen rows. Each depends on its own row only."""
+        raise NotImplementedError
+
+    def is_sound(self) -> bool:
+        """Whether the arrays fit each other; asked of a view that was read from a file."""
+        raise NotImplementedError
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the fields by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def read(cls, arrays: dict[str, NDArray[Any]]) -> Self | None:
+        """Return the view that these arrays are; None if they are none."""
+        found = {name: arrays.get(name) for name in cls.LAYOUT}
+        for name, (dtype, axes) in cls.LAYOUT.items():
+            array = found[name]
+            if array is None or array.dtype != dtype or array.ndim != axes or array.size == 0:
+                return None
+            if array.dtype.kind == "f" and not (np.abs(array) < LARGEST).all():
+                return None
+        view = cls(**found)
+        return view if view.is_sound() else None
+
+    def same_as(self, other: View) -> bool:
+        """Whether both see every row alike."""
+        if self is other:
+            return True
+        mine, theirs = self.arrays(), other.arrays()
+        return self.kind == other.kind and all(
+            np.array_equal(array, theirs[name]) for name, array in mine.items()
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Centred(View):
+    """Rows measured from a centre, at unit length."""
+
+    center: Floats
+    """(d,)"""
+    kind: ClassVar[str] = "centred"
+    LAYOUT: ClassVar = {"center": (np.float32, 1)}
+
+    @property
+    def n_features(self) -> int:
+        """Features of a row."""
+        return len(self.center)
+
+    @property
+    def width(self) -> int:
+        """Numbers a seen row has."""
+        return len(self.center)
+
+    def of(self, X: Floats) -> Floats:
+        """Return (n, d) seen rows."""
+        return unit_rows(X, self.center)
+
+    def is_sound(self) -> bool:
+        """Whether the arrays fit each other."""
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class Homogeneous(Centred):
+    """Centred unit rows with a constant at their end, so that functions have thresholds.
+
+    A row z is seen as (z, 1) / sqrt(2): w·z > t is the function (w, -t).
+    """
+
+    kind: ClassVar[str] = "homogeneous"
+
+    @property
+    def width(self) -> int:
+        """Numbers a seen row has."""
+        return len(self.center) + 1
+
+    def of(self, X: Floats) -> Floats:
+        """Return (n, d + 1) seen rows."""
+        seen = np.ones((len(X), self.width), np.float32)
+        seen[:, :-1] = unit_rows(X, self.center)
+        return seen * np.float32(np.sqrt(0.5))
+
+
+@dataclass(frozen=True, eq=False)
+class Anchored(Centred):
+    """Rows by their likeness to anchors.
+
+    A centred unit row z becomes exp(-|z - a|^2 / (2 * 2)) for each anchor a, less the mean of that
     over the anchors themselves: the kernel features of KSH (Liu, Wang, Ji, Jiang, Chang, CVPR
     2012), whose bandwidth is the mean squared distance of rows. Of centred unit rows that is 2.
     """
 
-    center: Floats
-    """(d,)"""
-    anchors: Floats | None = None
+    anchors: Floats
     """(m, d) at unit length, as seen from the centre."""
-    offset: Floats | None = None
+    offset: Floats
     """(m,) mean likeness of the anchors to each anchor."""
+    kind: ClassVar[str] = "anchored"
+    LAYOUT: ClassVar = {
+        "center": (np.float32, 1),
+        "anchors": (np.float32, 2),
+        "offset": (np.float32, 1),
+    }
 
     @classmethod
-    def by_anchors(cls, rows: Floats) -> Self:
-        """Return the view that these rows, centred at their own mean, give as anchors."""
-        center = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
+    def by(cls, rows: Floats, center: Floats | None = None) -> Self:
+        """Return the view that these rows give as anchors, centred at their mean by default."""
+        if center is None:
+            center = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
         anchors = unit_rows(rows, center)
         likeness = _likeness(anchors, anchors)
         return cls(center, anchors, likeness.mean(axis=0, dtype=np.float64).astype(np.float32))
@@ -48,19 +158,15 @@ class View:
     @property
     def width(self) -> int:
         """Numbers a seen row has."""
-        return len(self.center if self.anchors is None else self.anchors)
+        return len(self.anchors)
 
     def of(self, X: Floats) -> Floats:
-        """Return (n, width) seen rows. Each depends on its own row only."""
-        Z = unit_rows(X, self.center)
-        if self.anchors is None or self.offset is None:
-            return Z
-        return unit_rows(_likeness(Z, self.anchors), self.offset)
+        """Return (n, m) seen rows."""
+        return unit_rows(_likeness(unit_rows(X, self.center), self.anchors), self.offset)
 
-    def same_as(self, other: View) -> bool:
-        """Whether both see every row alike."""
-        pairs = ((getattr(self, name), getattr(other, name)) for name in vars(self))
-        return self is other or all(_same(one, two) for one, two in pairs)
+    def is_sound(self) -> bool:
+        """Whether the arrays fit each other."""
+        return self.anchors.shape == (len(self.offset), len(self.center))
 
 
 def margins_by(functions: Floats, Z: Floats) -> Floats:
@@ -75,7 +181,3 @@ def _likeness(Z: Floats, anchors: Floats) -> Floats:
     products = margins_by(anchors[None], Z)
     likeness: Floats = np.exp((products - np.float32(1)) / np.float32(BANDWIDTH))
     return likeness
-
-
-def _same(one: Floats | None, two: Floats | None) -> bool:
-    return one is two or (one is not None and two is not None and np.array_equal(one, two))

@@ -6,7 +6,7 @@ import numpy as np
 
 from everhash.learn.model_format import require
 from everhash.learn.options import whole_number
-from everhash.learn.views import View
+from everhash.learn.views import Anchored, View
 from everhash.peers.method import Counts, Floats, Layout, Method
 from everhash.stream import LARGEST
 
@@ -50,9 +50,9 @@ class AnchoredMethod(Method):
     def _view(self) -> View:
         m, d = self._seen_width, self.n_features_in_
         if self.arrived_[0] < m:
-            return View(*(np.zeros(shape, np.float32) for shape in (d, (m, d), m)))
+            return Anchored(*(np.zeros(shape, np.float32) for shape in (d, (m, d), m)))
         if self._anchored is None:
-            self._anchored = View.by_anchors(self.anchor_rows_)
+            self._anchored = Anchored.by(self.anchor_rows_)
         return self._anchored
 
     _anchored: View | None = None

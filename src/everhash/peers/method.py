@@ -21,7 +21,7 @@ from everhash.learn.centering import Center, unit_rows
 from everhash.learn.growing import GrowingArray
 from everhash.learn.options import ONE_CYCLE, bits_of, center_of, seed_of
 from everhash.learn.stream_hasher import StreamHasher
-from everhash.learn.views import View
+from everhash.learn.views import Centred, View
 from everhash.peers.blas import one_thread
 from everhash.peers.description import Description
 from everhash.stream import Labels
@@ -218,7 +218,7 @@ class Method(StreamHasher):
 
     @property
     def _view(self) -> View:
-        return View(self._center.point)
+        return Centred(self._center.point)
 
     @property
     def _labels_per_cycle(self) -> int:

@@ -54,7 +54,7 @@ from numpy.typing import NDArray
 from everhash.errors import OptionError
 from everhash.learn.model_format import require
 from everhash.learn.options import whole_number
-from everhash.learn.views import View
+from everhash.learn.views import Centred, View
 from everhash.peers.description import Description
 from everhash.peers.method import Check, Counts, Floats, Layout, Method
 from everhash.stream import LARGEST
@@ -145,7 +145,7 @@ class SketchHash(Method):
 
     @property
     def _view(self) -> View:
-        return View(self.mean_.astype(np.float32))
+        return Centred(self.mean_.astype(np.float32))
 
     def _take(self, X: Floats, step_rows: Counts, step_labels: Counts) -> None:  # noqa: ARG002
         """Let rows wait until a batch is full, and learn it. Labels do not matter."""

@@ -1,0 +1,7 @@
+"""All ways to see a row, by their names in a file."""
+
+from __future__ import annotations
+
+from everhash.learn.views import Anchored, Centred, Homogeneous, View
+
+VIEWS: dict[str, type[View]] = {view.kind: view for view in (Centred, Homogeneous, Anchored)}
