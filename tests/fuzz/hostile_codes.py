@@ -138,6 +138,7 @@ def functions(*shape: int) -> Edit:
 
 
 HELD = "what no mapping holds"
+SEEN = "sees rows as none does"
 MAPPINGS: dict[str, Case] = {
     "a function NaN": (put("mapping", "functions", 0, np.nan), HELD),
     "a function infinite": (put("mapping", "functions", 0, np.inf), HELD),
@@ -147,16 +148,22 @@ MAPPINGS: dict[str, Case] = {
     "functions of one cycle too few": (functions(1, 3, 3), "versions is"),
     "functions in doubles": (swap("mapping", "functions", np.ones((2, 3, 3))), "functions is"),
     "no functions": (emptier, "do not need 0 cycles"),
-    "a word of 0": (put("mapping", "words", (0, 0), 0), HELD),
+    "a word of 0": (put("mapping", "words", (0, 0), 0), "not the hasher's"),
     "a word of 2": (put("mapping", "words", (0, 0), 2), HELD),
     "a word of -128": (put("mapping", "words", (0, 0), -128), HELD),
     "words of others": (swap("mapping", "words", lambda old: -old), "not the hasher's"),
     "words of other bits": (swap("mapping", "words", np.ones((4, 2), np.int8)), "words is"),
     "cycles of another size": (coarser, "not the hasher's"),
     "more cycles than the hasher": (wider, "not the hasher's"),
-    "a center NaN": (put("mapping", "center", 0, np.nan), HELD),
-    "a center beyond the largest": (put("mapping", "center", 0, 3e38), HELD),
-    "a center of other features": (swap("mapping", "center", np.ones(4, FLOATS)), "center is"),
+    "a center NaN": (put("mapping", "center", 0, np.nan), SEEN),
+    "a center beyond the largest": (put("mapping", "center", 0, 3e38), SEEN),
+    "a center of other features": (swap("mapping", "center", np.ones(4, FLOATS)), SEEN),
+    "a center in doubles": (swap("mapping", "center", np.ones(3)), SEEN),
+    **{
+        f"seen {value!r}": (tell_part("mapping", view=value), SEEN)
+        for value in ("anchored", "os", "", 5, [], {}, True)
+    },
+    "seen with a constant": (tell_part("mapping", view="homogeneous"), "functions is"),
     "versions of other bits": (swap("mapping", "versions", np.ones(5, np.int64)), "versions is"),
     "versions below zero": (put("mapping", "versions", 0, -1), "counts are damaged"),
     **{

@@ -133,7 +133,7 @@ def read_mapping(arrays: Arrays, key: Key, shape: tuple[int, int]) -> FrozenMapp
     bits, n_features = shape
     about = about_of(arrays, key)
     known = isinstance(about, dict) and set(about) <= {"labels_per_cycle", "version", "view"}
-    require(known, key, "it is damaged")
+    require(known, key, "its counts are damaged")
     view = _read_view(arrays, key, about.pop("view", None), n_features)
     functions = _array(arrays, "functions", key, np.float32, (None, bits, view.width))
     words = _array(arrays, "words", key, np.int8, (None, bits))
@@ -144,7 +144,7 @@ def read_mapping(arrays: Arrays, key: Key, shape: tuple[int, int]) -> FrozenMapp
     require(counts, key, "its counts are damaged")
     fits = cycles == max(1, -(-len(words) // about["labels_per_cycle"]))
     require(fits, key, f"{len(words)} labels do not need {cycles} cycles")
-    usable = bool(np.isfinite(functions).all()) and bool((np.abs(words) <= 1).all())
+    usable = bool(np.isfinite(functions).all()) and bool(np.isin(words, (-1, 0, 1)).all())
     require(usable, key, "it holds what no mapping holds")
     return FrozenMapping(functions, view, words, versions=versions, **about)
 
