@@ -139,6 +139,7 @@ def functions(*shape: int) -> Edit:
 
 HELD = "what no mapping holds"
 SEEN = "sees rows as none does"
+STRANGE_VIEWS: tuple[Any, ...] = ("anchored", "os", "", 5, [], {}, True)
 MAPPINGS: dict[str, Case] = {
     "a function NaN": (put("mapping", "functions", 0, np.nan), HELD),
     "a function infinite": (put("mapping", "functions", 0, np.inf), HELD),
@@ -159,10 +160,7 @@ MAPPINGS: dict[str, Case] = {
     "a center beyond the largest": (put("mapping", "center", 0, 3e38), SEEN),
     "a center of other features": (swap("mapping", "center", np.ones(4, FLOATS)), SEEN),
     "a center in doubles": (swap("mapping", "center", np.ones(3)), SEEN),
-    **{
-        f"seen {value!r}": (tell_part("mapping", view=value), SEEN)
-        for value in ("anchored", "os", "", 5, [], {}, True)
-    },
+    **{f"seen {value!r}": (tell_part("mapping", view=value), SEEN) for value in STRANGE_VIEWS},
     "seen with a constant": (tell_part("mapping", view="homogeneous"), "functions is"),
     "versions of other bits": (swap("mapping", "versions", np.ones(5, np.int64)), "versions is"),
     "versions below zero": (put("mapping", "versions", 0, -1), "counts are damaged"),
