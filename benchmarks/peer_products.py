@@ -23,7 +23,7 @@ Sizes = dict[str, Any]
 
 ROUNDS, PATIENCE = 5, 3.0
 """Timed so often, or twice if that takes so many seconds already; the best time counts."""
-GRADIENT_STEPS = 138
+GRADIENT_STEPS = 25
 """That SmartHash takes for a function, as counted on CIFAR-10 GIST, 2,000 rows, 32 bits."""
 
 
@@ -154,7 +154,7 @@ PRODUCTS = {
     "hmoh": WORDS,
     "bsodh": Products("a batch: X W, codes x moments a bit, X X', a solution", solve_batches),
     "smarthash": Products(
-        "a batch: K'K; a function: eigenvector, 138 times codes, codes', K', K x vector", relearn
+        "a batch: K'K; a function: eigenvector, 25 times codes, codes', K', K x vector", relearn
     ),
     "onehot": Products("a row: W z, rank-1 update, W a row a label", follow_classes),
 }

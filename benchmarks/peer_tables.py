@@ -63,6 +63,8 @@ def retrieval(rows: list[Row]) -> None:
     )
     compared = (first["dataset"], first["stream"]) == COMPARED
     for stored, how in STORED.items():
+        if not any(row.get(stored) for row in rows):
+            continue
         print(f"\n{how}")
         if stored == "mapping" and first["ranked"] > ASYMMETRIC_AMONG:
             print(f"(by asymmetric distance {ASYMMETRIC_AMONG:,} of the entries, a random sample)")

@@ -10,6 +10,8 @@ from everhash.peers.method import Counts, Floats, Layout, Method
 
 MOST = 10_000
 """Rows a batch may have."""
+LONGER = 1.001
+"""No number of a seen row, which has unit length, is as large."""
 
 
 def batch_size(name: str, value: object) -> int:
@@ -61,3 +63,5 @@ class BatchedMethod(Method):
         require(waited < len(self.waiting_), "more rows wait than a batch has")
         known = self.waiting_labels_[:waited].max(initial=-1) < len(self._numbers)
         require(bool(known), "rows wait with labels that nobody has")
+        unit = bool((np.abs(self.waiting_) < LONGER).all())
+        require(unit, "rows wait that do not have unit length")

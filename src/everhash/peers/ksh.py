@@ -18,14 +18,14 @@ so that a product with R costs as much as one with the codes.
 
 Where we differ, on purpose:
   * Gradient steps are taken along (K^T K)^-1 times the gradient, which is Nesterov's method in
-    coordinates in which kernel features have no preferred direction. The goal is the same, and 25
-    steps get further than 500 by the gradient itself: the first 32 functions for 2,000 rows of
-    CIFAR-10's GIST features explain STEPS
+    coordinates in which kernel features vary alike in all directions. The goal is the same, and is
+    reached in far fewer steps. 32 functions learned from 2,000 rows of CIFAR-10's GIST features
+    add up to h^T R h = 2.8e8 after 36 steps each; 500 steps along the gradient itself to 2.4e8.
   * K^T K has no inverse while rows are fewer than anchors: `RIDGE` of its mean diagonal is added.
     A share of .01 or .3 instead gives the same mAP within .005.
   * The authors stop when the cost changes by .01 n, which with n^2 pairs is never before the last
     of 500 steps. We stop when it changes by less than `TOLERANCE` of itself; a tenth of that
-    doubles the steps and gives the same mAP within .005.
+    takes twice the steps and more, and gives the same mAP within .005.
   * K (v - g / beta) = K v - K g / beta, so that a step costs two products with K, one of them for
     the gradient, however often beta is doubled.
   * An eigenvector has no sign of its own. Ours has its largest entry above 0.
