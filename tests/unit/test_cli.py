@@ -33,7 +33,7 @@ from everhash.errors import (
 WIDE = {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
 NAMES = [
     *("create", "ingest", "search", "label", "remove", "refresh", "stats", "verify"),
-    *("snapshot", "restore", "export", "advise", "demo"),
+    *("snapshot", "restore", "export", "advise", "methods", "demo"),
 ]
 COMMANDS: dict[str, Any] = getattr(get_command(cli.app), "commands", {})
 

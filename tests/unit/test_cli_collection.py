@@ -760,7 +760,7 @@ def test_a_warning_is_one_line(
 # Interruptions
 
 LONG = 1000
-SLOW = ("--rows", 2)
+SLOW = ("--rows", 1)
 
 
 def wait_for_entries(path: Path, n: int, running: subprocess.Popen[str]) -> None:

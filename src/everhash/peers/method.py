@@ -19,7 +19,8 @@ from everhash.errors import LimitError, OptionError
 from everhash.learn import seeds
 from everhash.learn.centering import Center, unit_rows
 from everhash.learn.growing import GrowingArray
-from everhash.learn.options import ONE_CYCLE, bits_of, center_of, seed_of
+from everhash.learn.model_format import require
+from everhash.learn.options import ONE_CYCLE, bits_of, center_of, positive, seed_of
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.learn.views import Centred, View
 from everhash.peers.blas import one_thread
@@ -33,8 +34,18 @@ Layout = dict[str, tuple[type[np.generic], Shape]]
 """The arrays of a method's state, by attribute: type and shape, None where rows are appended."""
 Check = Callable[[str, Any], Any]
 
+LARGEST_FUNCTION = 1e30
+"""No learning gets there; margins of larger functions could overflow."""
 BLOCK = 1024
 """Rows laid out at a time. Bounds memory; results do not depend on it."""
+
+
+def size_of(name: str, value: Any) -> float:
+    """Return an option that is a positive number, of a size that arithmetic stands."""
+    number = positive(name, value)
+    if number > 1e6:
+        raise OptionError(f"{name} must be at most 1,000,000, got {value!r}")
+    return number
 
 
 class Method(StreamHasher):
@@ -232,3 +243,5 @@ class Method(StreamHasher):
 
     def _check_state(self) -> None:
         """Refuse a state read from a file whose arrays do not fit each other."""
+        usable = bool((np.abs(self.functions_) < LARGEST_FUNCTION).all())
+        require(usable, "functions that no learning gives")

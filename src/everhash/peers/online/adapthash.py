@@ -44,10 +44,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from everhash.learn.options import positive
 from everhash.learn.views import margins_by
 from everhash.peers.description import Description
-from everhash.peers.method import Check, Counts, Floats
+from everhash.peers.method import Check, Counts, Floats, size_of
 from everhash.peers.reservoir import PairMethod, excess, sample_count, share
 
 STEP = 8.0
@@ -69,7 +68,7 @@ class AdaptHash(PairMethod):
     OPTIONS: ClassVar[dict[str, Check]] = {
         "alpha": share,
         "lam": share,
-        "step": lambda name, value: None if value is None else positive(name, value),
+        "step": lambda name, value: None if value is None else size_of(name, value),
         "sample": sample_count,
     }
 

@@ -60,11 +60,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from everhash.learn.model_format import require
-from everhash.learn.options import positive, whole_number
+from everhash.learn.options import whole_number
 from everhash.learn.views import margins_by
 from everhash.peers.batched import BatchedMethod, batch_size
 from everhash.peers.description import Description
-from everhash.peers.method import Check, Counts, Floats, Layout
+from everhash.peers.method import Check, Counts, Floats, Layout, size_of
 
 Codes = NDArray[np.float64]
 """Codes of -1 and +1, and sums of them, which are whole numbers and exact."""
@@ -79,7 +79,7 @@ def _width(name: str, value: Any) -> int:
 
 
 def _unlike_option(name: str, value: Any) -> float | None:
-    return None if value is None else positive(name, value)
+    return None if value is None else size_of(name, value)
 
 
 class BSODH(BatchedMethod):
@@ -98,10 +98,10 @@ class BSODH(BatchedMethod):
     OPTIONS: ClassVar[dict[str, Check]] = {
         "bits": _width,
         "batch": batch_size,
-        "alike": positive,
+        "alike": size_of,
         "unlike": _unlike_option,
-        "sigma": positive,
-        "ridge": positive,
+        "sigma": size_of,
+        "ridge": size_of,
     }
     sums_: Codes
     moment_: Codes

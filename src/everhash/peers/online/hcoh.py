@@ -30,9 +30,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from everhash import kernels
-from everhash.learn.options import positive
 from everhash.peers.description import Description
-from everhash.peers.method import Check, Counts, Floats, Method
+from everhash.peers.method import Check, Counts, Floats, Method, size_of
 from everhash.peers.words import class_count, hadamard_order, hadamard_words
 
 
@@ -47,7 +46,7 @@ class HCOH(Method):
         "Learning, ACM Multimedia, 2018",
         needs_class_count=True,
     )
-    OPTIONS: ClassVar[dict[str, Check]] = {"classes": class_count, "step": positive}
+    OPTIONS: ClassVar[dict[str, Check]] = {"classes": class_count, "step": size_of}
 
     def __init__(
         self,

@@ -60,10 +60,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from everhash.errors import OptionError
-from everhash.learn.options import one_of, positive, whole_number
+from everhash.learn.model_format import require
+from everhash.learn.options import one_of, whole_number
 from everhash.learn.views import margins_by
 from everhash.peers.description import Description
-from everhash.peers.method import Check, Counts, Floats, Layout
+from everhash.peers.method import LARGEST_FUNCTION, Check, Counts, Floats, Layout, size_of
 from everhash.peers.reservoir import ReservoirMethod
 
 Shares = NDArray[np.float64]
@@ -92,11 +93,11 @@ class MIHash(ReservoirMethod):
     )
     assigns_codewords: ClassVar[bool] = False
     OPTIONS: ClassVar[dict[str, Check]] = {
-        "step": positive,
+        "step": size_of,
         "sample": lambda name, value: whole_number(name, value, least=2, most=2000),
         "bins": lambda name, value: whole_number(name, value, least=1, most=1000),
-        "scale": positive,
-        "update_every": lambda name, value: whole_number(name, value, least=1),
+        "scale": size_of,
+        "update_every": lambda name, value: whole_number(name, value, least=1, most=10**9),
         "trigger": lambda name, value: one_of(name, value, TRIGGERS),
         "gain": not_negative,
     }
@@ -133,6 +134,11 @@ class MIHash(ReservoirMethod):
     def _layout(self) -> Layout:
         shape = (self._begun["bits"], self._seen_width)
         return {**super()._layout(), "learning_": (np.float32, shape)}
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        usable = bool((np.abs(self.learning_) < LARGEST_FUNCTION).all())
+        require(usable, "functions that no learning gives")
 
     def _start(self) -> None:
         self.functions_[:] = self.learning_[:] = self._random_functions()

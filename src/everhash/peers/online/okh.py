@@ -49,11 +49,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from everhash.learn.options import positive
 from everhash.learn.views import margins_by
 from everhash.peers.anchored import AnchoredMethod, anchor_count
 from everhash.peers.description import Description
-from everhash.peers.method import Check, Floats
+from everhash.peers.method import Check, Floats, size_of
 from everhash.peers.reservoir import PairMethod, excess, sample_count, share
 
 
@@ -71,7 +70,7 @@ class OKH(AnchoredMethod, PairMethod):
     )
     OPTIONS: ClassVar[dict[str, Check]] = {
         "anchors": anchor_count,
-        "C": positive,
+        "C": size_of,
         "alpha": share,
         "beta": share,
         "sample": sample_count,

@@ -34,9 +34,9 @@ from numpy.typing import ArrayLike, NDArray
 from everhash import kernels
 from everhash.kernels.reference import HINGE
 from everhash.learn.model_format import require
-from everhash.learn.options import ONE_CYCLE, positive
+from everhash.learn.options import ONE_CYCLE
 from everhash.peers.description import Description
-from everhash.peers.method import Check, Counts, Floats, Layout, Method
+from everhash.peers.method import Check, Counts, Floats, Layout, Method, size_of
 
 
 class OneHot(Method):
@@ -53,7 +53,7 @@ class OneHot(Method):
         "Supervised Hashing?, IEEE International Conference on Acoustics, Speech and Signal "
         "Processing, 2017",
     )
-    OPTIONS: ClassVar[dict[str, Check]] = {"step": positive}
+    OPTIONS: ClassVar[dict[str, Check]] = {"step": size_of}
     bits: ClassVar[int] = 1  # type: ignore[misc]
     last_: Floats
     """(L, d) the newest iterates."""

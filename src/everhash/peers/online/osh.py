@@ -29,9 +29,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from everhash import kernels
-from everhash.learn.options import positive
 from everhash.peers.description import Description
-from everhash.peers.method import Check, Counts, Floats, Method
+from everhash.peers.method import Check, Counts, Floats, Method, size_of
 from everhash.peers.words import random_word
 
 
@@ -45,7 +44,7 @@ class OSH(Method):
         citation="F. Cakir, S. Sclaroff: Online Supervised Hashing, IEEE International Conference "
         "on Image Processing, 2015",
     )
-    OPTIONS: ClassVar[dict[str, Check]] = {"step": positive}
+    OPTIONS: ClassVar[dict[str, Check]] = {"step": size_of}
 
     def __init__(
         self,
