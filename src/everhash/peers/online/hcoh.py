@@ -24,18 +24,17 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from everhash import kernels
 from everhash.peers.description import Description
-from everhash.peers.method import Check, Counts, Floats, Method, size_of
-from everhash.peers.words import class_count, hadamard_order, hadamard_words
+from everhash.peers.hadamard import HadamardMethod
+from everhash.peers.method import Check, Counts, Floats, size_of
 
 
-class HCOH(Method):
+class HCOH(HadamardMethod):
     """Codes that follow the rows of a Hadamard matrix, by gradient descent on a squared loss."""
 
     about: ClassVar = Description(
@@ -46,7 +45,7 @@ class HCOH(Method):
         "Learning, ACM Multimedia, 2018",
         needs_class_count=True,
     )
-    OPTIONS: ClassVar[dict[str, Check]] = {"classes": class_count, "step": size_of}
+    OPTIONS: ClassVar[dict[str, Check]] = {**HadamardMethod.OPTIONS, "step": size_of}
 
     def __init__(
         self,
@@ -64,14 +63,6 @@ class HCOH(Method):
 
     def _start(self) -> None:
         self.functions_[:] = self._random_functions()
-
-    def _room(self, options: dict[str, Any]) -> int:
-        return options["classes"] or hadamard_order(options["bits"], 1)
-
-    def _draw_word(self, number: int) -> NDArray[np.int8]:
-        seed, bits = self._begun["random_state"], self._begun["bits"]
-        word: NDArray[np.int8] = hadamard_words(seed, bits, self._room(self._begun))[number]
-        return word
 
     def _learn(self, Z: Floats, labels: Counts) -> None:
         """Take one gradient step a row; see `kernels.reference.follow_words`."""

@@ -24,21 +24,21 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from everhash import kernels
 from everhash.kernels.reference import PERCEPTRON
 from everhash.learn.model_format import require
 from everhash.learn.options import ONE_CYCLE
 from everhash.peers.description import Description
-from everhash.peers.method import Check, Counts, Floats, Layout, Method
-from everhash.peers.words import class_count, hadamard_order, hadamard_words
+from everhash.peers.hadamard import HadamardMethod
+from everhash.peers.method import Counts, Floats, Layout
 
 
-class HMOH(Method):
+class HMOH(HadamardMethod):
     """A perceptron for each bit, taught by the rows of a Hadamard matrix, and averaged."""
 
     about: ClassVar = Description(
@@ -49,7 +49,6 @@ class HMOH(Method):
         "Hashing, International Journal of Computer Vision, 2020",
         needs_class_count=True,
     )
-    OPTIONS: ClassVar[dict[str, Check]] = {"classes": class_count}
     last_: Floats
     rounds_: Counts
     """(1,) rows learned."""
@@ -78,14 +77,6 @@ class HMOH(Method):
 
     def _start(self) -> None:
         """Zeros are where the perceptrons start."""
-
-    def _room(self, options: dict[str, Any]) -> int:
-        return options["classes"] or hadamard_order(options["bits"], 1)
-
-    def _draw_word(self, number: int) -> NDArray[np.int8]:
-        seed, bits = self._begun["random_state"], self._begun["bits"]
-        word: NDArray[np.int8] = hadamard_words(seed, bits, self._room(self._begun))[number]
-        return word
 
     def _learn(self, Z: Floats, labels: Counts) -> None:
         """Correct the functions that err; see `kernels.reference.learn`, with one cycle."""
