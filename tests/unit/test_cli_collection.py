@@ -128,12 +128,18 @@ def refused(
 
 
 def process(*arguments: object, **more: Any) -> subprocess.Popen[str]:
+    """Start a command that listens to Ctrl-C, even where these tests run in the background."""
+
+    def listen() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
     return subprocess.Popen(
         [sys.executable, "-m", "everhash", *map(str, arguments)],
         env={**os.environ, **WIDE},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=listen,  # noqa: PLW1509 - no other thread is about to fork
         **more,
     )
 
@@ -760,7 +766,7 @@ def test_a_warning_is_one_line(
 # Interruptions
 
 LONG = 1000
-SLOW = ("--rows", 1)
+SLOW = ("--rows", 2)
 
 
 def wait_for_entries(path: Path, n: int, running: subprocess.Popen[str]) -> None:
