@@ -30,7 +30,7 @@ def create(
         int | None, typer.Option(help="Labels a cycle. Default: 4 ceil(log2 k).")
     ] = None,
     method: Annotated[
-        str, typer.Option(help=f"How codes are learned: {', '.join(peers.names())}.")
+        str, typer.Option(help=f"One of {', '.join(peers.names())}; see everhash methods.")
     ] = "everhash",
     classes: Annotated[
         int | None,
@@ -44,7 +44,7 @@ def create(
         bool,
         typer.Option("--no-features", help="Keep no features: smaller, but no refresh."),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the codewords and the replay.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all that is drawn.")] = 0,
 ) -> None:
     """Make a collection: one file, still empty.
 
@@ -118,8 +118,8 @@ def _state(found: dict[str, Any]) -> list[tuple[str, str, str]]:
     return [
         ("stale bits", f"{found['stale_bits']:,}", "what a refresh rewrites, at most"),
         ("last refresh", when, flipped),
-        ("mapping version", _version(version), "of unlabelled entries"),
-        ("  newest", _version(newest), "of queries and labelled entries"),
+        ("mapping version", _version(version), "of entries kept by their bits"),
+        ("  newest", _version(newest), "of queries and codewords"),
         ("commits", f"{found['commit']:,}", ""),
     ]
 

@@ -364,9 +364,9 @@ def create(
 def _made(
     method: str, bits: int, labels_per_cycle: int | str | None, random_state: int | None
 ) -> StreamHasher:
-    """Return a hasher of a method, labels a cycle where it has such a choice."""
+    """Return a hasher; labels a cycle are passed on only if somebody chose them."""
     options: dict[str, Any] = {"random_state": random_state}
-    if method == "everhash" or labels_per_cycle != "auto":
+    if labels_per_cycle != "auto":
         options["labels_per_cycle"] = labels_per_cycle
     return peers.get(method, bits, **options)
 

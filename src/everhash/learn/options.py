@@ -135,6 +135,14 @@ def positive(name: str, value: Any) -> float:
     return float(value)
 
 
+def between(name: str, value: Any, least: float, most: float) -> float:
+    """Return an option that is a number in a range, its ends included."""
+    ok = isinstance(value, Real) and not isinstance(value, bool)
+    if not ok or not least <= float(value) <= most:
+        raise OptionError(f"{name} must be a number from {least} to {most}, got {value!r}")
+    return float(value)
+
+
 def flag(name: str, value: Any) -> bool:
     """Return an option that is True or False."""
     if not isinstance(value, bool | np.bool_):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from everhash.learn.model_format import require
@@ -10,8 +12,6 @@ from everhash.peers.method import Counts, Floats, Layout, Method
 
 MOST = 10_000
 """Rows a batch may have."""
-LONGER = 1.001
-"""No number of a seen row, which has unit length, is as large."""
 
 
 def batch_size(name: str, value: object) -> int:
@@ -20,12 +20,14 @@ def batch_size(name: str, value: object) -> int:
 
 
 class BatchedMethod(Method):
-    """A method with an option `batch`: labelled rows wait until there are so many.
+    """A method with an option `batch`: rows it learns from wait until there are so many.
 
     Its own batches are cut from the stream alone, so that how rows fall into calls of `partial_fit`
     does not matter. Rows wait as they were seen when they came.
     """
 
+    LONGEST: ClassVar[float] = 1.001
+    """What the numbers of a waiting row stay below: seen rows have unit length."""
     waiting_: Floats
     """(batch, w) waiting rows; the first `waited_` of them count."""
     waiting_labels_: Counts
@@ -61,7 +63,7 @@ class BatchedMethod(Method):
         super()._check_state()
         waited = int(self.waited_[0])
         require(waited < len(self.waiting_), "more rows wait than a batch has")
+        usable = bool((np.abs(self.waiting_) < self.LONGEST).all())
+        require(usable, "rows wait that no stream has sent")
         known = self.waiting_labels_[:waited].max(initial=-1) < len(self._numbers)
-        require(bool(known), "rows wait with labels that nobody has")
-        unit = bool((np.abs(self.waiting_) < LONGER).all())
-        require(unit, "rows wait that do not have unit length")
+        require(bool(known) or not self.about.supervised, "rows wait with labels that nobody has")

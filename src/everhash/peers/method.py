@@ -179,18 +179,6 @@ class Method(StreamHasher):
         """Return how many labels the method can ever know."""
         return limits.LABELS
 
-    def _chances(self, n: int, each: int) -> NDArray[np.float64]:
-        """Return (n, each) uniform numbers for the next n lessons, however rows fall into batches.
-
-        Counts them in `drawn_`, which a method that draws has in its layout.
-        """
-        drawn: Counts = self.drawn_  # type: ignore[attr-defined]
-        steps = -(-each // 4)  # the stream moves four numbers a step
-        stream = seeds.stream(self._begun["random_state"], seeds.PAIRS)
-        stream.advance(int(drawn[0]) * steps)
-        drawn[0] += n
-        return np.random.Generator(stream).random((n, 4 * steps))[:, :each]
-
     def _random_functions(self) -> Floats:
         """Return directions of unit length, as our own hasher starts with."""
         rng = seeds.generator(self._begun["random_state"], seeds.WEIGHTS)

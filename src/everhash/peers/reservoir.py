@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from everhash.errors import OptionError
+from everhash.learn import seeds
 from everhash.learn.model_format import require
-from everhash.learn.options import whole_number
+from everhash.learn.options import between, whole_number
 from everhash.peers.method import Counts, Floats, Layout, Method
 
 MOST = 10_000
@@ -17,7 +17,7 @@ MOST = 10_000
 
 
 class ReservoirMethod(Method):
-    """A method that compares a new row with a sample of those before it.
+    """A method that compares a new row with a sample of those before it, `sample` at most.
 
     The sample is uniform over all labelled rows so far (reservoir sampling). Rows are kept as they
     were seen when they came.
@@ -32,12 +32,8 @@ class ReservoirMethod(Method):
     drawn_: Counts
     """(1,) lessons that random numbers were drawn for."""
 
-    def _sample_size(self) -> int:
-        """Return how many rows are kept at most."""
-        raise NotImplementedError
-
     def _layout(self) -> Layout:
-        size = self._sample_size()
+        size = self._begun["sample"]
         return {
             **super()._layout(),
             "kept_": (np.float32, (size, self._seen_width)),
@@ -49,6 +45,14 @@ class ReservoirMethod(Method):
     @property
     def _n_kept(self) -> int:
         return min(int(self.met_[0]), len(self.kept_))
+
+    def _chances(self, n: int, each: int) -> NDArray[np.float64]:
+        """Return (n, each) uniform numbers for the next n lessons, however these are batched."""
+        steps = -(-each // 4)  # the stream moves four numbers a step
+        stream = seeds.stream(self._begun["random_state"], seeds.PAIRS)
+        stream.advance(int(self.drawn_[0]) * steps)
+        self.drawn_ += n
+        return np.random.Generator(stream).random((n, 4 * steps))[:, :each]
 
     def _keep(self, z: Floats, label: int, chance: float) -> None:
         """Give a row its chance to be kept, by a uniform number."""
@@ -92,9 +96,6 @@ class PairMethod(ReservoirMethod):
         """Learn from (2, w) seen rows, the newer one first."""
         raise NotImplementedError
 
-    def _sample_size(self) -> int:
-        return int(self._begun["sample"])
-
     def _learn(self, Z: Floats, labels: Counts) -> None:
         chances = self._chances(len(Z), 3).tolist()
         pair = np.empty((2, Z.shape[1]), np.float32)
@@ -125,7 +126,4 @@ def sample_count(name: str, value: Any) -> int:
 
 def share(name: str, value: Any) -> float:
     """Return an option that is a share of the bits, from 0 to 1."""
-    ok = isinstance(value, Real) and not isinstance(value, bool)
-    if not ok or not 0 <= float(value) <= 1:
-        raise OptionError(f"{name} must be a number from 0 to 1, got {value!r}")
-    return float(value)
+    return between(name, value, 0, 1)

@@ -169,7 +169,7 @@ def test_rows_that_wait_survive_a_save(digits: Stream, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("waits_", 50), ("waiting_", 3e37), ("mean_", -1e300), ("sketch_", 1e300)]
+    ("name", "value"), [("waited_", 50), ("waiting_", 3e37), ("mean_", -1e300), ("sketch_", 1e300)]
 )
 def test_a_file_whose_state_cannot_be_is_refused(
     digits: Stream, tmp_path: Path, name: str, value: float

@@ -52,16 +52,13 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
-import math
-from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from everhash.errors import OptionError
 from everhash.learn.model_format import require
-from everhash.learn.options import one_of, whole_number
+from everhash.learn.options import between, one_of, whole_number
 from everhash.learn.views import margins_by
 from everhash.peers.description import Description
 from everhash.peers.method import LARGEST_FUNCTION, Check, Counts, Floats, Layout, size_of
@@ -69,14 +66,6 @@ from everhash.peers.reservoir import ReservoirMethod
 
 Shares = NDArray[np.float64]
 TRIGGERS = ("mi", "always")
-
-
-def not_negative(name: str, value: Any) -> float:
-    """Return an option that is a number of at least 0."""
-    ok = isinstance(value, Real) and not isinstance(value, bool)
-    if not ok or not 0 <= float(value) < math.inf:
-        raise OptionError(f"{name} must be a number of at least 0, got {value!r}")
-    return float(value)
 
 
 class MIHash(ReservoirMethod):
@@ -99,7 +88,7 @@ class MIHash(ReservoirMethod):
         "scale": size_of,
         "update_every": lambda name, value: whole_number(name, value, least=1, most=10**9),
         "trigger": lambda name, value: one_of(name, value, TRIGGERS),
-        "gain": not_negative,
+        "gain": lambda name, value: between(name, value, 0, 1000),
     }
     learning_: Floats
     """(bits, d) the newest functions; `functions_` are those of the last update."""
@@ -127,9 +116,6 @@ class MIHash(ReservoirMethod):
         self.gain = gain
         self.center = center
         self.random_state = random_state
-
-    def _sample_size(self) -> int:
-        return int(self._begun["sample"])
 
     def _layout(self) -> Layout:
         shape = (self._begun["bits"], self._seen_width)

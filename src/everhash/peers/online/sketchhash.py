@@ -55,8 +55,9 @@ from everhash.errors import OptionError
 from everhash.learn.model_format import require
 from everhash.learn.options import whole_number
 from everhash.learn.views import Centred, View
+from everhash.peers.batched import BatchedMethod, batch_size
 from everhash.peers.description import Description
-from everhash.peers.method import Check, Counts, Floats, Layout, Method
+from everhash.peers.method import Check, Counts, Floats, Layout
 from everhash.stream import LARGEST
 
 Doubles = NDArray[np.float64]
@@ -76,7 +77,7 @@ def sketch_rows(name: str, value: Any) -> int | None:
     return rows
 
 
-class SketchHash(Method):
+class SketchHash(BatchedMethod):
     """The strongest directions of all rows so far, from a sketch of them, and rotated."""
 
     about: ClassVar = Description(
@@ -91,14 +92,11 @@ class SketchHash(Method):
         batch=50,
     )
     assigns_codewords: ClassVar[bool] = False
+    LONGEST: ClassVar[float] = LARGEST  # rows wait as they came
     OPTIONS: ClassVar[dict[str, Check]] = {
         "sketch": sketch_rows,
-        "batch": lambda name, value: whole_number(name, value, least=1, most=10_000),
+        "batch": batch_size,
     }
-    waiting_: Floats
-    """(batch, d) rows of a batch that is not full yet."""
-    waits_: Counts
-    """(1,) how many there are."""
     mean_: Doubles
     """(d,) mean of the rows learned."""
     seen_: Counts
@@ -131,10 +129,8 @@ class SketchHash(Method):
         return options
 
     def _layout(self) -> Layout:
-        rows, d = self._begun["batch"], self.n_features_in_
-        return {
-            "waiting_": (np.float32, (rows, d)),
-            "waits_": (np.int64, (1,)),
+        d = self.n_features_in_
+        return super()._layout() | {
             "mean_": (np.float64, (d,)),
             "seen_": (np.int64, (1,)),
             "sketch_": (np.float64, (_sketch_size(self._begun), d)),
@@ -148,17 +144,13 @@ class SketchHash(Method):
         return Centred(self.mean_.astype(np.float32))
 
     def _take(self, X: Floats, step_rows: Counts, step_labels: Counts) -> None:  # noqa: ARG002
-        """Let rows wait until a batch is full, and learn it. Labels do not matter."""
-        while len(X):
-            waits = int(self.waits_[0])
-            taken = min(len(self.waiting_) - waits, len(X))
-            self.waiting_[waits : waits + taken] = X[:taken]
-            self.waits_ += taken
-            X = X[taken:]
-            if self.waits_[0] == len(self.waiting_):
-                self._sketch(self._centred(self.waiting_.astype(np.float64)))
-                self._turn()
-                self.waits_[:] = 0
+        """Learn all rows as they are. Labels do not matter: every row waits as number 0."""
+        self._learn(X, np.zeros(len(X), np.int64))
+
+    def _learn_batch(self, Z: Floats, labels: Counts) -> None:  # noqa: ARG002
+        """Add a batch to the sketch, and turn to where that points."""
+        self._sketch(self._centred(Z.astype(np.float64)))
+        self._turn()
 
     def _centred(self, rows: Doubles) -> Doubles:
         """Move the mean, and return rows whose scatter adds to that of all rows before."""
@@ -194,9 +186,7 @@ class SketchHash(Method):
 
     def _check_state(self) -> None:
         super()._check_state()
-        require(self.waits_[0] < len(self.waiting_), "more rows wait than a batch has")
-        usable = all((np.abs(rows) < LARGEST).all() for rows in (self.waiting_, self.mean_))
-        require(usable, "rows hold values beyond the largest")
+        require(bool((np.abs(self.mean_) < LARGEST).all()), "the mean is beyond the largest")
         most = 2 * LARGEST * np.sqrt(float(self.seen_[0]) * len(self.mean_))
         require(bool((np.abs(self.sketch_) <= most).all()), "the sketch is longer than its rows")
 

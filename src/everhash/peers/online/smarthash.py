@@ -41,7 +41,7 @@ from everhash.learn import seeds
 from everhash.learn.model_format import require
 from everhash.learn.options import whole_number
 from everhash.peers.anchored import AnchoredMethod, anchor_count
-from everhash.peers.batched import LONGER, BatchedMethod, batch_size
+from everhash.peers.batched import BatchedMethod, batch_size
 from everhash.peers.description import Description
 from everhash.peers.ksh import Residual, codes_of, learn_function
 from everhash.peers.method import Check, Counts, Floats, Layout
@@ -135,4 +135,4 @@ class SmartHash(BatchedMethod, AnchoredMethod):
         require(whole, f"{n} rows are not so many batches")
         known = self.row_labels_.max(initial=-1) < len(self._numbers)
         require(bool(known), "rows have labels that nobody has")
-        require(bool((np.abs(self.rows_) < LONGER).all()), "rows do not have unit length")
+        require(bool((np.abs(self.rows_) < self.LONGEST).all()), "rows do not have unit length")
