@@ -14,6 +14,7 @@
     ├── UnknownNameError (KeyError)     a label or name nobody has seen
     │   └── UnknownIdError              an id no entry has
     ├── NotFittedError (ValueError, AttributeError)   asked before any row was learned
+    ├── NotOnlineError (TypeError)      a stream for a method that needs all its rows at once
     ├── ModelFileError (ValueError)     a model file that is damaged, foreign or hostile
     ├── CollectionFileError (ValueError)   the same of a collection's file
     ├── StoreError (OSError)            a file that could not be read or written: disk full, no room
@@ -131,6 +132,17 @@ class NotFittedError(EverhashError, ValueError, AttributeError):
         super().__init__("this hasher has not seen a row yet", hint="call partial_fit(X, y) first")
 
 
+class NotOnlineError(EverhashError, TypeError):
+    """A stream was given to a method that needs all its rows at once."""
+
+    def __init__(self, method: str) -> None:
+        super().__init__(
+            f"{method} is a batch method: it learns from all rows at once",
+            hint="call fit(X, y) with all of them; 'everhash' and the other online methods learn "
+            "from a stream",
+        )
+
+
 class ModelFileError(EverhashError, ValueError):
     """A model file that is damaged, foreign, or made to do harm."""
 
@@ -161,6 +173,7 @@ class CodebookWarning(UserWarning):
 
 EXIT_CODES: dict[type[EverhashError], int] = {
     InputError: 2,
+    NotOnlineError: 2,
     UnknownNameError: 3,
     NotFittedError: 4,
     ModelFileError: 5,

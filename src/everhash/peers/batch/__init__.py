@@ -1,0 +1,1 @@
+"""Methods that need all their rows at once, one file each."""

@@ -1,0 +1,96 @@
+"""What a method that needs all its rows at once has in common with a hasher of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from everhash.errors import LabelError, NotOnlineError
+from everhash.learn.centering import unit_rows
+from everhash.learn.views import Centred, View
+from everhash.peers.blas import one_thread
+from everhash.peers.method import Counts, Floats, Layout, Method
+from everhash.stream import Labels, as_labels, as_rows
+
+Tell = Callable[[float], None]
+"""Is told the share of the work that is done, from time to time."""
+
+
+class BatchMethod(Method):
+    """A method that learns by `fit`, and by `fit` again when there are more rows.
+
+    A subclass learns all functions from rows and labels (`_fit`). Each `fit` starts from nothing
+    and counts as a change of every function.
+    """
+
+    mean_: Floats
+    """(d,) the centre: the mean of all rows."""
+
+    def _layout(self) -> Layout:
+        return super()._layout() | {"mean_": (np.float32, (self.n_features_in_,))}
+
+    @property
+    def _view(self) -> View:
+        return Centred(self.mean_)
+
+    def fit(self, X: ArrayLike, y: Any = None, *, progress: Tell | None = None) -> Self:
+        """Forget everything, then learn from X and y. An error leaves the hasher as it was.
+
+        Args:
+            X: (n, d) finite features.
+            y: a label for each row, a set of labels, or None where a row has no label.
+            progress: is called with the share of the work that is done.
+        """
+        rows = as_rows(X)
+        labels = as_labels(y, len(rows))
+        fresh = type(self)(**self.get_params())
+        options = fresh._read_options(rows.shape[1], first=True)
+        fresh._check_room(labels.values, options, first=True)
+        fresh._check_columns(X, rows.shape[1], first=True)
+        fresh._begin(options)
+        fresh._assign_words(labels.values)
+        with one_thread():
+            fresh._fit_rows(rows, labels, progress or _tell_nobody)
+        fresh._lessons = len(rows)
+        before = self.updates_.max() if self.__sklearn_is_fitted__() else 0
+        fresh.updates_ = np.full(len(fresh.updates_), before + 1)
+        self.__dict__.pop("feature_names_in_", None)  # there only if the new data has names
+        self.__dict__.update(fresh.__dict__)
+        return self
+
+    def _fit_rows(self, rows: Floats, labels: Labels, tell: Tell) -> None:
+        """Centre rows at their mean, and learn from those that have labels, or from all."""
+        self.mean_ = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
+        if not self.about.supervised:
+            self._fit(unit_rows(rows, self.mean_), np.empty(0, np.int64), tell)
+            return
+        if len(labels.rows) == 0:
+            raise LabelError(f"{self.method} learns from labels, and no row has one", hint="pass y")
+        numbers = self.numbers(labels.values)[labels.which]
+        self._fit(unit_rows(rows[labels.rows], self.mean_), numbers, tell)
+
+    def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
+        """Learn from centred unit rows and their labels by number (none if unsupervised)."""
+        raise NotImplementedError
+
+    def _start(self) -> None:
+        """Nothing: `fit` makes the functions."""
+
+    def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002 - for the message
+        """Not offered: the method needs all its rows at once."""
+        raise NotOnlineError(self.method)
+
+    def begin(self, n_features: int) -> Self:  # noqa: ARG002
+        """Not offered: without rows there are no functions."""
+        raise NotOnlineError(self.method)
+
+    def learn_rows(self, rows: NDArray[np.float32], labels: Labels) -> None:  # noqa: ARG002
+        """Not offered: the method needs all its rows at once."""
+        raise NotOnlineError(self.method)
+
+
+def _tell_nobody(share: float) -> None:
+    """Take note of nothing."""
