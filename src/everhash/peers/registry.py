@@ -31,6 +31,18 @@ PEERS = {
     "bsodh": "online.bsodh:BSODH",
     "smarthash": "online.smarthash:SmartHash",
     "onehot": "online.onehot:OneHot",
+    "lsh": "batch.lsh:LSH",
+    "sh": "batch.sh:SH",
+    "itq": "batch.itq:ITQ",
+    "cca-itq": "batch.itq:CCAITQ",
+    "ssh": "batch.ssh:SSH",
+    "sth": "batch.sth:STH",
+    "ldahash": "batch.ldahash:LDAHash",
+    "bre": "batch.bre:BRE",
+    "mlh": "batch.mlh:MLH",
+    "shk": "batch.shk:SHK",
+    "fasthash": "batch.fasthash:FastHash",
+    "shecc": "batch.shecc:ShECC",
 }
 
 
