@@ -1,9 +1,9 @@
 """The hot loops: `reference` is the specification in NumPy, `compiled` the same names in Numba.
 
 The rest of everhash asks for them through `load()`, for those of `search` through `load_search()`,
-for those of `refresh` through `load_refresh()` and for those of `peers` through `load_peers()`.
-They compile on a machine's first use (some seconds, then cached on disk) and are there at once
-afterwards.
+for those of `refresh` through `load_refresh()`, for those of `peers` through `load_peers()` and for
+those of `forest` through `load_forest()`. They compile on a machine's first use (some seconds, then
+cached on disk) and are there at once afterwards.
 """
 
 from __future__ import annotations
@@ -40,6 +40,11 @@ def load_refresh() -> ModuleType:
 def load_peers() -> ModuleType:
     """Return `everhash.kernels.peers`, compiled and ready to call."""
     return _load("everhash.kernels.peers")
+
+
+def load_forest() -> ModuleType:
+    """Return `everhash.kernels.forest`, compiled and ready to call."""
+    return _load("everhash.kernels.forest")
 
 
 def _load(name: str) -> ModuleType:

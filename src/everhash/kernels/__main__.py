@@ -16,6 +16,7 @@ def main() -> None:
         kernels.load_refresh(),
         kernels.load_search(),
         kernels.load_peers(),
+        kernels.load_forest(),
     )
     total = perf_counter() - start
     for module in modules:

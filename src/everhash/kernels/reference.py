@@ -14,6 +14,7 @@ Floats = NDArray[np.float32]
 Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Signs = NDArray[np.int8]
+Places = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 Chances = NDArray[np.float64]
 
@@ -141,6 +142,38 @@ def follow_words_boosted(Z: Floats, labels: Counts, words: Signs, W: Floats, ste
             move = step * np.exp(exponent)
             before += margin + move * length
             W[bit] += np.float32(move * words[label, bit]) * z.astype(np.float32)
+
+
+def add_votes(
+    Z: Floats,
+    features: Places,
+    numbers: Floats,
+    rights: Places,
+    roots: Places,
+    bits: Places,
+    votes: Floats,
+) -> None:
+    """Let every row go through every tree, and add what the leaf it ends in says to `votes`.
+
+    All trees stand in one row of nodes. A row at an inner node goes on to the next node if its
+    feature is at most the node's number, to the node's right child otherwise.
+
+    Args:
+        Z: (n, d) rows.
+        features: (m,) the feature a node asks for.
+        numbers: (m,) what an inner node compares it with, and what a leaf says.
+        rights: (m,) place of a node's right child; 0 at a leaf.
+        roots: (t,) place of each tree's first node.
+        bits: (t,) the column of `votes` that a tree adds to.
+        votes: (n, b) changed in place, tree after tree.
+    """
+    for root, bit in zip(roots, bits, strict=True):
+        nodes = np.full(len(Z), root, np.int64)
+        while (inner := np.flatnonzero(rights[nodes])).size:
+            at = nodes[inner]
+            below = Z[inner, features[at]] <= numbers[at]
+            nodes[inner] = np.where(below, at + 1, rights[at])
+        votes[:, bit] += numbers[nodes]
 
 
 def margins(Z: Floats, functions: Floats) -> Floats:

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from everhash.errors import LabelError, NotOnlineError
 from everhash.learn.centering import unit_rows
+from everhash.learn.model_format import require
 from everhash.learn.views import Centred, View
 from everhash.peers.blas import one_thread
 from everhash.peers.method import Counts, Floats, Layout, Method
-from everhash.stream import Labels, as_labels, as_rows
+from everhash.stream import LARGEST, Labels, as_labels, as_rows
 
 Tell = Callable[[float], None]
 """Is told the share of the work that is done, from time to time."""
@@ -90,6 +91,11 @@ class BatchMethod(Method):
     def learn_rows(self, rows: NDArray[np.float32], labels: Labels) -> None:  # noqa: ARG002
         """Not offered: the method needs all its rows at once."""
         raise NotOnlineError(self.method)
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        usable = bool((np.abs(self.mean_) < LARGEST).all())
+        require(usable, "the mean holds values beyond the largest")
 
 
 def _tell_nobody(share: float) -> None:

@@ -43,6 +43,7 @@ PEERS = {
     "shk": "batch.shk:SHK",
     "fasthash": "batch.fasthash:FastHash",
     "shecc": "batch.shecc:ShECC",
+    "shecc-tree": "batch.shecc:TreeShECC",
 }
 
 

@@ -3,5 +3,9 @@
 from __future__ import annotations
 
 from everhash.learn.views import Anchored, Centred, Homogeneous, View
+from everhash.peers.forest import Forest
+from everhash.peers.waves import Waves
 
-VIEWS: dict[str, type[View]] = {view.kind: view for view in (Centred, Homogeneous, Anchored)}
+VIEWS: dict[str, type[View]] = {
+    view.kind: view for view in (Centred, Homogeneous, Anchored, Waves, Forest)
+}
