@@ -154,7 +154,7 @@ def test_learning_lowers_the_loss(digits: Stream) -> None:
         return float(each[alike == 1].mean() + each[alike == 0].mean())
 
     start = lost(taught(digits, step=0.0))
-    assert lost(taught(digits)) < 0.5 * start
+    assert lost(taught(digits)) < 0.7 * start
 
 
 def test_codes_are_worth_having(digits: Stream) -> None:
