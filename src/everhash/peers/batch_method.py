@@ -53,8 +53,10 @@ class BatchMethod(Method):
         fresh._check_columns(X, rows.shape[1], first=True)
         fresh._begin(options)
         fresh._assign_words(labels.values)
+        told = _Progress(progress)
         with one_thread():
-            fresh._fit_rows(rows, labels, progress or _tell_nobody)
+            fresh._fit_rows(rows, labels, told)
+        told(1.0)
         fresh._lessons = len(rows)
         before = self.updates_.max() if self.__sklearn_is_fitted__() else 0
         fresh.updates_ = np.full(len(fresh.updates_), before + 1)
@@ -80,6 +82,16 @@ class BatchMethod(Method):
     def _start(self) -> None:
         """Nothing: `fit` makes the functions."""
 
+    def _room(self, options: dict[str, Any]) -> int:
+        """Return how many labels there may be: a codeword means nothing that was not fitted."""
+        known = self.assigns_codewords and self.__sklearn_is_fitted__()
+        return len(self._numbers) if known else super()._room(options)
+
+    def _hint_of_room(self, options: dict[str, Any]) -> str:
+        if self.__sklearn_is_fitted__():
+            return "call fit again, with rows of the new labels among the others"
+        return super()._hint_of_room(options)
+
     def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002 - for the message
         """Not offered: the method needs all its rows at once."""
         raise NotOnlineError(self.method)
@@ -98,5 +110,14 @@ class BatchMethod(Method):
         require(usable, "the mean holds values beyond the largest")
 
 
-def _tell_nobody(share: float) -> None:
-    """Take note of nothing."""
+class _Progress:
+    """Tells of shares that are new, the last of them once."""
+
+    def __init__(self, tell: Tell | None) -> None:
+        self._tell = tell
+        self._share = 0.0
+
+    def __call__(self, share: float) -> None:
+        if self._tell is not None and share > self._share:
+            self._share = share
+            self._tell(share)

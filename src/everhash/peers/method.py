@@ -170,10 +170,13 @@ class Method(StreamHasher):
         if total > self._room(options):
             raise LimitError(
                 f"{total} labels, but this {type(self).__name__} can know {self._room(options)}",
-                hint="pass classes=, or check that y holds labels and not ids"
-                if "classes" in options
-                else "check that y holds labels and not ids",
+                hint=self._hint_of_room(options),
             )
+
+    def _hint_of_room(self, options: dict[str, Any]) -> str:
+        """Say what to do about one label too many."""
+        told = "pass classes=, or " if "classes" in options else ""
+        return f"{told}check that y holds labels and not ids"
 
     def _room(self, options: dict[str, Any]) -> int:  # noqa: ARG002 - a few methods look at them
         """Return how many labels the method can ever know."""

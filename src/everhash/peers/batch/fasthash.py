@@ -4,30 +4,43 @@ In full: "Fast Supervised Hashing with Decision Trees for High-Dimensional Data"
 
     paper               here
     y_ij                +1 for a pair of rows with one label, -1 otherwise
-    z                   a column of codes (n, r), what each function says of all rows, -1 or +1
-    a_ij                couplings       what it costs that rows i and j get the same new bit
+    z                   z               (n,) the new bit of all rows, -1 or +1
+    a_ij                Couplings       what it costs that rows i and j get the same new bit
     block               a block         rows with one label, so that no coupling in it is above 0
-    u_i, v_ij           unary, likes    -a_ij inside a block, and what the rows outside it ask for
-    h                   trees           boosted, of depth `depth`
+    u_i, v_ij           unary, likes    what the rows outside a block ask of it; -a_ij inside it
+    h                   trees           of depth `depth`, with weighted votes
 
 Bit after bit, in two steps.
-    1. Which bits? With the loss of KSH, sum_ij (b y_ij - sum_r z_ir z_jr)^2, the next bit is to
-       minimise sum_ij a_ij z_i z_j, where a_ij = -(b y_ij - c_i·c_j) and c are the codes so far.
+    1. Which bits? With the loss of KSH, sum_ij (b y_ij - c_i·c_j)^2 over the codes c, the next bit
+       is to minimise sum_ij a_ij z_i z_j, where a_ij = -(b y_ij - c_i·c_j) with the codes so far.
        Rows of one label have a_ij < 0: for a block of them, all else held still, a minimum cut of a
        graph gives the very best bits. Blocks take turns, in a random order.
-    2. Which function? Trees that vote, boosted by AdaBoost to tell z = +1 from z = -1. What they
-       say of the rows, right or wrong, goes on as the code.
+    2. Which function? Trees that vote, boosted to tell z = +1 from z = -1 (AdaBoost). A tree that
+       errs on a share e of the weight votes with ln((1 - e) / e) / 2, and every row's weight is
+       multiplied by exp(-vote z). Trees are grown on the heaviest rows only ("weight trimming"),
+       and choose each question among a few features drawn for it ("lazy boosting").
+What the trees say of the rows, right or wrong, goes on as their code.
 
-The n^2 couplings are never made. With s_y the sum of z over the rows of label y,
+The n^2 couplings are never made. With C the codes so far and s_y the sum of z over the rows of
+label y,
     (a z)_i = -b (2 s_{y_i} - sum_y s_y) + c_i·(C^T z),
-and only those inside a block stand in a matrix. They are whole numbers, and so is the cut exact.
+and only those inside a block stand in a matrix. They are whole numbers, so that cuts are exact.
 
-DEFAULTS
+Defaults: 200 trees of depth 4 are the authors' to our knowledge; we could not check it. The others
+are ours, by CIFAR-10's GIST features, 2,000 rows to learn from, one seed. With 16 bits a `rate` of
+1, which is AdaBoost, gives mAP .23, .3 gives .26 and .1 gives .27: the trees get every row right in
+the end, and the slower they do the more they get right of unseen rows. With 32 bits 23 features a
+question instead of 10 take twice the time and give mAP .30 as 10 do.
+
+Cakir, Bargal and Sclaroff (2015) publish .27/.33/.34/.37 for 8/16/32/64 bits. They take the best
+kind of function, and FastHash may have other kinds than trees. With trees we get FIGURES. With
+support vector machines of a Gaussian kernel in their place, all else equal, 16 bits give .33.
 
 Where we differ, on purpose:
+  * A tree's vote is multiplied by `rate`; see above.
   * A block holds `BLOCK` rows at most, any with one label. Several share a label of many rows, so
     that the cost of a cut has a bound.
-  * Cuts are SciPy's, by Dinic's algorithm.
+  * Cuts are SciPy's, by Dinic's algorithm: some 10 ms for 200 rows.
   * A row with several labels counts as one row for each.
 """
 
@@ -161,7 +174,7 @@ class FastHash(ForestMethod):
     )
     assigns_codewords: ClassVar[bool] = False
     OPTIONS: ClassVar[dict[str, Check]] = {
-        "trees": lambda name, value: whole_number(name, value, least=1, most=10_000),
+        "trees": lambda name, value: whole_number(name, value, least=1, most=1000),
         "depth": lambda name, value: whole_number(name, value, least=1, most=16),
         "features": lambda name, value: whole_number(name, value, least=1, most=100_000),
         "rate": positive,
