@@ -88,9 +88,9 @@ def quick(plan: Plan) -> Plan:
     return Plan((MIDDLE,), (plan.quick,), plan.quick, entries=1000, queries=100)
 
 
-def jobs(name: str, args: argparse.Namespace) -> Iterator[Job]:
+def jobs(name: str, plan: Plan, args: argparse.Namespace) -> Iterator[Job]:
     """Yield what is to be done on a set, ordering by ordering, so that a part makes a table."""
-    plan = quick(PLANS[name]) if args.quick else PLANS[name]
+    plan = quick(plan) if args.quick else plan
     widths = [bits for bits in plan.bits if bits in (args.bits or plan.bits)]
     for seed, rows, method in product(range(args.orderings), plan.rows_a_label, args.only):
         if seed > 0 and rows > plan.rows_a_label[0] and keeps_rows(method):
@@ -100,7 +100,7 @@ def jobs(name: str, args: argparse.Namespace) -> Iterator[Job]:
             yield Job("run", task)
             if bits in (0, MIDDLE):
                 yield Job("run", Task(**{**asdict(task), "unseen": True}))
-            timed = seed == 0 and rows == plan.rows_a_label[0] and method != COSINE
+            timed = seed == 0 and rows == plan.rows_a_label[0] and method in peer_products.PRODUCTS
             if timed and bits in (0, MIDDLE):
                 yield Job("products", task)
 
@@ -124,27 +124,26 @@ def done(data: datasets.Dataset, missing: list[Job]) -> Iterator[Row]:
         yield row
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main(plans: dict[str, Plan], methods: list[str], orderings: int, text: str) -> None:
+    """Do what is missing, and print the tables of everything."""
+    parser = argparse.ArgumentParser(description=text.splitlines()[0])
     parser.add_argument("--rows", type=Path, help="where figures are kept")
     parser.add_argument("--report", action="store_true", help="print the tables of --rows only")
     parser.add_argument("--quick", action="store_true", help="one small run of each method")
-    parser.add_argument("--orderings", type=int, default=5)
-    parser.add_argument("--data", nargs="+", choices=list(PLANS), default=list(PLANS))
-    methods = [*peers.names(), COSINE]
+    parser.add_argument("--orderings", type=int, default=orderings)
+    parser.add_argument("--data", nargs="+", choices=list(plans), default=list(plans))
     parser.add_argument("--only", nargs="+", choices=methods, default=methods, metavar="METHOD")
     parser.add_argument("--bits", nargs="+", type=int)
     args = parser.parse_args()
     args.orderings = 1 if args.quick else args.orderings
-    kernels.load()  # here, so that it is in nobody's time
-    kernels.load_refresh()
-    kernels.load_peers()
+    for load in (kernels.load, kernels.load_refresh, kernels.load_peers, kernels.load_forest):
+        load()  # here, so that it is in nobody's time
     rows: list[Row] = []
     if args.rows is not None and args.rows.exists():
         rows = [json.loads(line) for line in args.rows.read_text().splitlines()]
     there = {Job.of(row) for row in rows}
     for name in () if args.report else args.data:
-        missing = [job for job in jobs(name, args) if job not in there]
+        missing = [job for job in jobs(name, plans[name], args) if job not in there]
         for row in done(datasets.load(name), missing) if missing else ():
             rows.append(row)
             if args.rows is not None:
@@ -154,4 +153,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    online = [name for name in peers.names() if peers.describe(name).online]
+    main(PLANS, [*online, COSINE], orderings=5, text=__doc__ or "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any
@@ -23,6 +24,7 @@ from everhash.index.index import Index
 from everhash.learn.centering import unit_rows
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.metrics import average_precision
+from everhash.peers.batch_method import BatchMethod
 
 EVERY = 100
 """Rows learned between two refreshes."""
@@ -75,9 +77,13 @@ def run(task: Task, data: Dataset) -> dict[str, Any]:
     hasher = make(task, data)
     not_learned = np.setdiff1d(split.entries, split.stream)
     kept = _some(not_learned, 0 if task.unseen else KEPT_FRESH, task.seed)
-    figures |= asdict(learn(hasher, data, split.stream, kept))
+    if isinstance(hasher, BatchMethod):
+        figures["seconds"] = fit(hasher, data, split.stream)
+    else:
+        figures |= asdict(learn(hasher, data, split.stream, kept))
     asked, labels = data.X[split.queries], data.y[split.queries]
     stored = data.y[split.entries]
+    figures["encoding"] = time_of(lambda: hasher.encode(data.X[split.entries]))
     figures["mapping"] = score_mapping(
         hasher,
         asked,
@@ -129,6 +135,19 @@ def learn(
     counts = np.array([(r.bits_flipped, r.bits_recomputed, r.homes_moved) for r in reports])
     per_entry = counts.reshape(-1, 3).sum(axis=0) / max(1, len(kept))
     return Upkeep(seconds, *per_entry.tolist())
+
+
+def fit(hasher: BatchMethod, data: Dataset, rows: NDArray[np.int64]) -> float:
+    """Learn rows all at once; return the seconds it took."""
+    X, y = data.X[rows], data.y[rows]
+    return time_of(lambda: hasher.fit(X, y))
+
+
+def time_of(call: Callable[[], object]) -> float:
+    """Return the seconds a call takes."""
+    start = perf_counter()
+    call()
+    return perf_counter() - start
 
 
 def batches(stream: NDArray[np.int64]) -> list[NDArray[np.int64]]:
