@@ -107,6 +107,8 @@ def score_mapping(
 ) -> tuple[float, float]:
     """Return mAP by Hamming and by asymmetric distance, entries stored as bits.
 
+    Queries without a relevant entry are left out.
+
     Args:
         hasher: what was learned.
         queries: (n, d) rows to ask for.
@@ -122,7 +124,7 @@ def score_mapping(
     by_bits = Shelf(stored, entry_labels).by_hamming(hasher.encode(queries), query_labels)
     few = Shelf(_part(stored, part), entry_labels[part])
     by_margins = few.by_margins(hasher.margins(queries), query_labels)
-    return float(by_bits.mean()), float(by_margins.mean())
+    return float(np.nanmean(by_bits)), float(np.nanmean(by_margins))
 
 
 def home_codes(hasher: StreamHasher, X: NDArray[np.float32]) -> Codes:
