@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 
 from everhash import peers
-from everhash.errors import LimitError, OptionError, UnknownNameError
+from everhash.errors import LimitError, NotOnlineError, OptionError, UnknownNameError
 from tests.unit.test_cli_collection import DIM, answers, output, rows, stats
 
 OPTIONS = {"hcoh": ["--classes", "5"], "hmoh": ["--classes", "5"]}
 
 
-@pytest.mark.parametrize("method", peers.names())
+ONLINE = [name for name in peers.names() if peers.describe(name).online]
+
+
+@pytest.mark.parametrize("method", ONLINE)
 def test_a_collection_of_every_method_is_made_filled_searched_and_refreshed(
     tmp_path: Path, method: str
 ) -> None:
@@ -38,6 +41,12 @@ def test_a_collection_of_every_method_is_made_filled_searched_and_refreshed(
     assert len(labels) == 100
     assert np.mean([label == truth for label, truth in zip(labels, y[600:], strict=True)]) > 0.8
     assert output("verify", path).startswith("ok: 600 entries")
+
+
+def test_a_batch_method_is_refused_since_a_collection_begins_without_rows(tmp_path: Path) -> None:
+    with pytest.raises(NotOnlineError, match="itq is a batch method"):
+        output("create", tmp_path / "c.ever", "--dim", DIM, "--method", "itq")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_methods_lists_all_and_shows_one() -> None:

@@ -61,7 +61,7 @@ def _needs(about: peers.Description) -> str:
 
 
 def _notes(about: peers.Description) -> list[str]:
-    notes = []
+    notes = [] if about.online else ["batch: all rows at once, from Python"]
     if about.needs_class_count:
         notes.append("needs --classes")
     if about.batch > 1:
