@@ -44,7 +44,8 @@ def score(
         stream = stream[np.argsort(data.y[stream], kind="stable")]
     hasher = OnlineHasher(32, **options).partial_fit(data.X[stream], data.y[stream])
     asked = split.queries
-    return score_codewords(hasher, data.X[asked], data.y[asked], data.y[split.entries])
+    scores = score_codewords(hasher, data.X[asked], data.y[asked], data.y[split.entries])
+    return scores.hamming.average, scores.asymmetric.average
 
 
 def main() -> None:

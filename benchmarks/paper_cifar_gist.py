@@ -56,7 +56,8 @@ def codeword_scores(
     hasher: OnlineHasher, data: datasets.Dataset, split: Split
 ) -> tuple[float, float]:
     queries = split.queries
-    return score_codewords(hasher, data.X[queries], data.y[queries], data.y[split.entries])
+    scores = score_codewords(hasher, data.X[queries], data.y[queries], data.y[split.entries])
+    return scores.hamming.average, scores.asymmetric.average
 
 
 def cifar(orderings: int, mapping: bool) -> None:
@@ -91,9 +92,10 @@ def cifar_row(
     by_mapping = (np.nan, np.nan)
     if mapping:
         queries, entries = split.queries, split.entries
-        by_mapping = score_mapping(
+        scores = score_mapping(
             hasher, data.X[queries], data.y[queries], data.X[entries], data.y[entries]
         )
+        by_mapping = scores.hamming.average, scores.asymmetric.average
     return (*codeword_scores(hasher, data, split), *by_mapping, seconds)
 
 

@@ -76,7 +76,10 @@ def retrieval(rows: list[Row]) -> None:
         print(f"\n{how}")
         if stored == "mapping" and first["ranked"] > ASYMMETRIC_AMONG:
             print(f"(by asymmetric distance {ASYMMETRIC_AMONG:,} of the entries, a random sample)")
-        picks = {"Hamming": score_of(stored, 0), "asymmetric": score_of(stored, 1)}
+        picks = {
+            "Hamming": score_of(stored, "hamming"),
+            "asymmetric": score_of(stored, "asymmetric"),
+        }
         table(rows, picks, mean, "8.3f", stored if compared else None)
         print(f"{'':<12}largest standard deviation over orderings: {spread(rows, picks):.3f}")
     if compared:
@@ -140,7 +143,7 @@ def against_published(rows: list[Row]) -> None:
     """Print how far a method is from its published figure at 32 bits."""
     print("\nagainst Cakir, Bargal, Sclaroff 2015, Table 1, at 32 bits by Hamming distance")
     for method, (stored, known) in PUBLISHED.items():
-        ours = mean(figures(rows, method, 32, score_of(stored, 0)))
+        ours = mean(figures(rows, method, 32, score_of(stored, "hamming")))
         if ours is not None:
             off = ours / known[32] - 1
             mark = f"   MORE THAN {TOLERATED:.0%} BELOW" if off < -TOLERATED else ""
@@ -164,7 +167,7 @@ def unseen(rows: list[Row]) -> None:
         cells = (
             cell(mean(figures(group, method, 32, score_of("mapping", which))), "9.3f")
             for group in groups
-            for which in (0, 1)
+            for which in ("hamming", "asymmetric")
         )
         print(f"{method:<12}" + "".join(cells))
 
@@ -204,13 +207,16 @@ def orderings(rows: Iterable[Row]) -> int:
     return len({row["seed"] for row in rows})
 
 
-def score_of(stored: str, which: int) -> Pick:
-    """Return what reads mAP by Hamming (0) or asymmetric distance (1) from a row."""
+def score_of(stored: str, distance: str) -> Pick:
+    """Return what reads mAP, averaged over the orders of ties, from a row."""
 
     def pick(row: Row) -> float | None:
         # without a choice of bits there is one bit a class, and nothing for Hamming to rank by
-        missing = row.get(stored) is None or (row["bits"] == which == 0)
-        return None if missing else row[stored][which]
+        missing = distance not in (row.get(stored) or {}) or (row["bits"], distance) == (
+            0,
+            "hamming",
+        )
+        return None if missing else row[stored][distance][0]
 
     return pick
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from everhash.codes import Codes
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Groups = tuple[Counts, Counts, Counts]
+"""Of tied entries, nearest first: how many are nearer, in the group, and relevant in it."""
 AT_ONCE = 50
 """Queries whose real distances are worked out together. Bounds memory."""
 
@@ -25,9 +28,8 @@ AT_ONCE = 50
 def precision_of_groups(before: Counts, size: Counts, found: Counts) -> Floats:
     """Return the average precision of each query, the mean over all orders of tied entries.
 
-    The last axis runs over groups of tied entries, nearest first: how many entries are nearer than
-    the group, how many are in it, and how many of these are relevant. Groups without a relevant
-    entry may be left out. A query without any is NaN. See `everhash.metrics` for the formula.
+    The last axis runs over groups of tied entries. Groups without a relevant entry may be left out.
+    A query without any is NaN. See `everhash.metrics` for the formula.
 
     >>> precision_of_groups(np.array([0, 2]), np.array([2, 1]), np.array([1, 1])).round(4).item()
     0.7083
@@ -40,6 +42,22 @@ def precision_of_groups(before: Counts, size: Counts, found: Counts) -> Floats:
     total = found.sum(axis=-1)
     precisions: Floats = (found / np.maximum(size, 1) * sums).sum(axis=-1)
     return np.where(total > 0, precisions / np.maximum(total, 1), np.nan)
+
+
+class Score(NamedTuple):
+    """Mean average precision over all orders of tied entries, in their worst and their best."""
+
+    average: float
+    lowest: float
+    highest: float
+
+    @classmethod
+    def of(cls, groups: Groups) -> Self:
+        """Return the mean over queries that have a relevant entry."""
+        before, size, found = groups
+        starts_and_sizes = ((before, size), (before + size - found, found), (before, found))
+        values = (precision_of_groups(start, held, found) for start, held in starts_and_sizes)
+        return cls(*(float(np.nanmean(value)) for value in values))
 
 
 @lru_cache(maxsize=4)
@@ -69,8 +87,8 @@ class Shelf:
         first, last = (np.searchsorted(self._labels, labels, side) for side in ("left", "right"))
         return [slice(*ends) for ends in zip(first.tolist(), last.tolist(), strict=True)]
 
-    def by_hamming(self, queries: Codes, labels: Counts) -> Floats:
-        """Return the average precision of each query by masked Hamming distance."""
+    def by_hamming(self, queries: Codes, labels: Counts) -> Groups:
+        """Return the groups of each query's entries by masked Hamming distance."""
         found = np.zeros((len(queries), queries.width + 1), np.int64)
         size = np.zeros_like(found)
         for i, relevant in enumerate(self._relevant(labels)):
@@ -81,17 +99,20 @@ class Shelf:
                 distances += np.bitwise_count((words ^ query) & (mask & active))
             size[i] = np.bincount(distances, minlength=queries.width + 1)
             found[i] = np.bincount(distances[relevant], minlength=queries.width + 1)
-        return precision_of_groups(np.cumsum(size, axis=1) - size, size, found)
+        return np.cumsum(size, axis=1) - size, size, found
 
-    def by_margins(self, margins: NDArray[np.float32], labels: Counts) -> Floats:
-        """Return the average precision of each query by asymmetric distance."""
-        values = [
+    def by_margins(self, margins: NDArray[np.float32], labels: Counts) -> Groups:
+        """Return the groups of each query's entries by asymmetric distance."""
+        groups = [
             self._ranked(distances[self._which], relevant)
             for distances, relevant in zip(
                 self._asymmetric(margins), self._relevant(labels), strict=True
             )
         ]
-        return np.array(values, np.float64)
+        table = np.zeros((3, len(groups), max(len(found) for _, _, found in groups)), np.int64)
+        for i, group in enumerate(groups):
+            table[:, i, : len(group[0])] = group
+        return table[0], table[1], table[2]
 
     def _asymmetric(self, margins: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
         """Yield each query's distances to the distinct codes, so that equal codes tie exactly."""
@@ -99,9 +120,8 @@ class Shelf:
         for start in range(0, len(margins), AT_ONCE):
             yield from -margins[start : start + AT_ONCE] @ signs
 
-    def _ranked(self, distances: NDArray[np.float32], relevant: slice) -> float:
+    def _ranked(self, distances: NDArray[np.float32], relevant: slice) -> Groups:
         near, found = np.unique(distances[relevant], return_counts=True)
         distances.sort()
         before = np.searchsorted(distances, near, "left")
-        size = np.searchsorted(distances, near, "right") - before
-        return precision_of_groups(before, size, found).item()
+        return before, np.searchsorted(distances, near, "right") - before, found

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash import peers
+from everhash.bench.counts import Score
 from everhash.bench.datasets import Dataset
 from everhash.bench.protocols import (
     Split,
@@ -73,7 +74,7 @@ def run(task: Task, data: Dataset) -> dict[str, Any]:
     split = split_of(task, data)
     figures: dict[str, Any] = {"stream": len(split.stream), "ranked": len(split.entries)}
     if task.method == COSINE:
-        return asdict(task) | figures | {"mapping": [None, score_features(data, split)]}
+        return asdict(task) | figures | {"mapping": {"asymmetric": score_features(data, split)}}
     hasher = make(task, data)
     not_learned = np.setdiff1d(split.entries, split.stream)
     kept = _some(not_learned, 0 if task.unseen else KEPT_FRESH, task.seed)
@@ -92,9 +93,10 @@ def run(task: Task, data: Dataset) -> dict[str, Any]:
         stored,
         coding="home",
         asymmetric_among=ASYMMETRIC_AMONG,
-    )
+    )._asdict()
     if hasher.assigns_codewords and not task.unseen:
-        figures["codeword"] = score_codewords(hasher, asked, labels, stored)
+        figures["codeword"] = score_codewords(hasher, asked, labels, stored)._asdict()
+    figures["versions"] = int(hasher.versions_.sum())
     return asdict(task) | figures
 
 
@@ -155,18 +157,23 @@ def batches(stream: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return np.array_split(stream, max(1, len(stream) // EVERY))
 
 
-def score_features(data: Dataset, split: Split) -> float:
+def score_features(data: Dataset, split: Split) -> Score:
     """Return mAP by cosine of the features, measured from the mean of the stream."""
     center = data.X[split.stream].mean(axis=0)
     stored = split.entries[:ASYMMETRIC_AMONG]
     entries = unit_rows(data.X[stored], center)
     values = [
-        average_precision(
-            -(unit_rows(data.X[part], center) @ entries.T), data.y[part, None] == data.y[stored]
-        )
-        for part in batches(split.queries)
+        [
+            average_precision(
+                -(unit_rows(data.X[part], center) @ entries.T),
+                data.y[part, None] == data.y[stored],
+                ties,
+            )
+            for part in batches(split.queries)
+        ]
+        for ties in ("average", "pessimistic", "optimistic")
     ]
-    return float(np.concatenate(values).mean())
+    return Score(*(float(np.nanmean(np.concatenate(value))) for value in values))
 
 
 def _some(rows: NDArray[np.int64], most: int, seed: int) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.bench.counts import Shelf, precision_of_groups
+from everhash.bench.counts import Score, Shelf
 from everhash.codes import Codes, asymmetric, hamming
 from everhash.index.index import Index
 from everhash.index.refresh import choose_homes
@@ -27,6 +27,13 @@ class Split(NamedTuple):
     stream: Rows
     entries: Rows
     queries: Rows
+
+
+class Scores(NamedTuple):
+    """How well entries are found, by two distances."""
+
+    hamming: Score
+    asymmetric: Score
 
 
 def paper_split(y: NDArray[np.int64], queries: int, stream: int, seed: int) -> Split:
@@ -76,8 +83,8 @@ def score_codewords(
     queries: NDArray[np.float32],
     query_labels: NDArray[np.int64],
     entry_labels: NDArray[np.int64],
-) -> tuple[float, float]:
-    """Return mAP by Hamming and by asymmetric distance, entries stored as codewords."""
+) -> Scores:
+    """Return mAP with entries stored as codewords."""
     labels, counts = np.unique(entry_labels, return_counts=True)
     entries = dict(zip(labels.tolist(), counts.tolist(), strict=True))
     words, margins = hasher.encode_labels(), hasher.margins(queries)
@@ -85,14 +92,13 @@ def score_codewords(
     held[hasher.numbers(entries)] = list(entries.values())
     own = hasher.numbers(query_labels.tolist())
 
-    def mean_ap(distances: Distances) -> float:
+    def score(distances: Distances) -> Score:
         # the entries of a label tie, so all that are relevant stand in one group
         nearest = distances[np.arange(len(own)), own, None]
         before, size = (distances < nearest) @ held, (distances == nearest) @ held
-        groups = (group[:, None] for group in (before, size, held[own]))
-        return float(precision_of_groups(*groups).mean())
+        return Score.of((before[:, None], size[:, None], held[own][:, None]))
 
-    return mean_ap(hamming(hasher.encode(queries), words)), mean_ap(asymmetric(margins, words))
+    return Scores(score(hamming(hasher.encode(queries), words)), score(asymmetric(margins, words)))
 
 
 def score_mapping(
@@ -104,8 +110,8 @@ def score_mapping(
     *,
     coding: str = "full",
     asymmetric_among: int | None = None,
-) -> tuple[float, float]:
-    """Return mAP by Hamming and by asymmetric distance, entries stored as bits.
+) -> Scores:
+    """Return mAP with entries stored as bits.
 
     Queries without a relevant entry are left out.
 
@@ -124,7 +130,7 @@ def score_mapping(
     by_bits = Shelf(stored, entry_labels).by_hamming(hasher.encode(queries), query_labels)
     few = Shelf(_part(stored, part), entry_labels[part])
     by_margins = few.by_margins(hasher.margins(queries), query_labels)
-    return float(np.nanmean(by_bits)), float(np.nanmean(by_margins))
+    return Scores(Score.of(by_bits), Score.of(by_margins))
 
 
 def home_codes(hasher: StreamHasher, X: NDArray[np.float32]) -> Codes:
