@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from everhash import errors, metrics, peers
+    from everhash.client.remote import RemoteCollection, connect
     from everhash.codes import Codes, Hasher
-    from everhash.collection.collection import Collection, create, open, restore  # noqa: A004
+    from everhash.collection.attachments import Attachment
+    from everhash.collection.collection import Collection
+    from everhash.collection.labels import LabelInfo
+    from everhash.collection.opening import create, open, restore  # noqa: A004
     from everhash.collection.verification import verify
     from everhash.errors import EverhashError
     from everhash.index.index import Index
@@ -27,16 +31,20 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Advice",
+    "Attachment",
     "Codes",
     "Collection",
     "EverhashError",
     "Hasher",
     "Index",
+    "LabelInfo",
     "Matches",
     "OnlineHasher",
     "RefreshReport",
+    "RemoteCollection",
     "__version__",
     "advise",
+    "connect",
     "create",
     "errors",
     "load_hasher",
@@ -50,20 +58,24 @@ __all__ = [
 
 _HOMES = {
     "Advice": "everhash.learn.advice",
+    "Attachment": "everhash.collection.attachments",
     "Codes": "everhash.codes",
     "Collection": "everhash.collection.collection",
     "EverhashError": "everhash.errors",
     "Hasher": "everhash.codes",
     "Index": "everhash.index.index",
+    "LabelInfo": "everhash.collection.labels",
     "Matches": "everhash.index.matches",
     "OnlineHasher": "everhash.learn.hasher",
     "RefreshReport": "everhash.index.refresh",
+    "RemoteCollection": "everhash.client.remote",
     "advise": "everhash.learn.advice",
-    "create": "everhash.collection.collection",
+    "connect": "everhash.client.remote",
+    "create": "everhash.collection.opening",
     "load_hasher": "everhash.peers.model_file",
-    "open": "everhash.collection.collection",
+    "open": "everhash.collection.opening",
     "read": "everhash.sources",
-    "restore": "everhash.collection.collection",
+    "restore": "everhash.collection.opening",
     "verify": "everhash.collection.verification",
 }
 _MODULES = {"errors", "metrics", "peers"}

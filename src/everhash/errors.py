@@ -20,10 +20,12 @@
     ├── StoreError (OSError)            a file that could not be read or written: disk full, no room
     │   ├── LockedError                 another process writes to the collection
     │   └── ReadOnlyError               a write to what was opened for reading, or is closed
+    ├── ServiceError (ConnectionError)  a service that cannot be reached, or answers as none would
     └── DataMissingError (FileNotFoundError)          a dataset that is not on this machine
 
 Each says what was expected, what came, and in `hint` what to do. None of them leaves anything
-half-applied. `EXIT_CODES` maps each class to the exit status of the command line.
+half-applied; only after a `ServiceError` a write may have been applied, as a whole. `EXIT_CODES`
+maps each class to the exit status of the command line.
 """
 
 from __future__ import annotations
@@ -163,6 +165,13 @@ class ReadOnlyError(StoreError):
     """A write to a collection that was opened for reading, or a call after `close`."""
 
 
+class ServiceError(EverhashError, ConnectionError):
+    """A service could not be reached, did not answer in time, or not as a service does.
+
+    Unlike all others it may leave something done: the hint of a lost answer to a write says so.
+    """
+
+
 class DataMissingError(EverhashError, FileNotFoundError):
     """A dataset that is not on this machine."""
 
@@ -181,6 +190,7 @@ EXIT_CODES: dict[type[EverhashError], int] = {
     DataMissingError: 6,
     LockedError: 8,
     StoreError: 7,
+    ServiceError: 9,
 }
 
 

@@ -14,3 +14,12 @@ REPLAY = 1_000_000
 
 WIDTH = 2_000_000
 """hash functions a hasher"""
+
+PAYLOAD = 4_096
+"""bytes of an entry's payload, as compact JSON in UTF-8"""
+
+NESTING = 64
+"""lists and objects inside each other in a payload"""
+
+THUMBNAIL = 32_768
+"""bytes of an entry's thumbnail"""

@@ -20,6 +20,7 @@ from everhash.store.connection import VERSION
 from everhash.store.store import Store
 
 HERE = Path(__file__).parent
+GIF = b"GIF89a" + bytes(range(40))
 PROBES = np.random.default_rng(5).standard_normal((4, 6)).astype(np.float32)
 
 
@@ -35,6 +36,10 @@ def seen(col: Collection) -> dict[str, Any]:
         "codewords": col.hasher.codewords_.tolist(),
         "found": found.ids.tolist(),
         "distances": found.distances.tolist(),
+        "carried": [
+            [carried.payload, carried.thumbnail and carried.thumbnail.hex()]
+            for carried in col.attachments(entry.id for entry in col.entries())
+        ],
         "options": [col.stats()[name] for name in ("coding", "dim", "bits", "read_only")],
     }
 
@@ -44,7 +49,7 @@ def _bits(code: Any) -> str | None:
 
 
 def write(path: Path, coding: str, *, keep: bool) -> None:
-    """A collection with a part of every kind."""
+    """A collection with a part of every kind, and entries that carry something."""
     rng = np.random.default_rng(3)
     X, y = rng.standard_normal((60, 6)).astype(np.float32), np.arange(60) % 7
     with everhash.create(path, 6, 8, labels_per_cycle=3, coding=coding, keep_features=keep) as col:
@@ -53,10 +58,12 @@ def write(path: Path, coding: str, *, keep: bool) -> None:
         col.add(X[35:50], [f"e{i}" for i in range(15)], [None, {0, 1}, 2] * 5)
         col.learn(X[50:52], y[50:52])
         col.refresh()
-        col.add(X[52:56])
+        *_, last = col.add(X[52:56])
         col.label(["e0"], [{"late", 3}])
         col.remove(["e3", 2])
-        col.ingest(X[56:], [3] * 4)
+        col.ingest(X[56:], [3] * 4, payloads=[{"é": [1, 2.5, None]}, "text", None, 0])
+        col.attach(["e1", 5, last], payloads=[True, "x" * 4000, "gone"], thumbnails=[GIF] * 3)
+        col.remove([last])
 
 
 def main() -> None:

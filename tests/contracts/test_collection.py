@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from sklearn.datasets import load_digits
 
 import everhash
-from everhash import Collection, OnlineHasher, peers
+from everhash import Attachment, Collection, OnlineHasher, peers
 from everhash.collection import recorder
 from everhash.learn.stream_hasher import StreamHasher
 
@@ -30,16 +31,19 @@ METHODS: dict[str, dict[str, Any]] = {
     "bsodh": {"batch": 20},
     "smarthash": {"anchors": 20, "batch": 20},
 }
+PAYLOADS: list[Any] = [None, {"é": [1, None, 2.5]}, "text", 0, [[], {}], "x" * 4000]
+THUMBNAILS = [None, b"GIF89a" + bytes(30), b"\x89PNG\r\n\x1a\n" + bytes(30_000)]
+WHAT = st.sampled_from(["neither", "payloads", "thumbnails", "both"])
 UNSEEN = ("path", "bytes", "commit", "last_refresh")
 """Of `stats`: what a file has and memory has not."""
 
 
 def assert_same(one: Collection, other: Collection) -> None:
     """Everything that can be seen of one collection can be seen of the other."""
-    mine, theirs = one.stats(), other.stats()
+    stats, others = one.stats(), other.stats()
     for name in UNSEEN:
-        mine.pop(name), theirs.pop(name)
-    assert mine == theirs
+        stats.pop(name), others.pop(name)
+    assert stats == others
     assert one.hasher.labels_ == other.hasher.labels_
     np.testing.assert_array_equal(one.hasher.codewords_, other.hasher.codewords_)
     np.testing.assert_array_equal(one.hasher.versions_, other.hasher.versions_)
@@ -47,6 +51,11 @@ def assert_same(one: Collection, other: Collection) -> None:
     for entry, same in zip(one.entries(), other.entries(), strict=True):
         assert (entry.id, entry.labels, entry.home) == (same.id, same.labels, same.home)
         np.testing.assert_array_equal(entry.code, same.code)
+    ids = [entry.id for entry in one.entries()]
+    assert one.attachments(ids) == other.attachments(ids)
+    for mine, theirs in zip(one.labels(), other.labels(), strict=True):
+        assert {**vars(mine), "codeword": None} == {**vars(theirs), "codeword": None}
+        np.testing.assert_array_equal(mine.codeword, theirs.codeword)
     for distance in ("hamming", "asymmetric"):
         a, b = (col.search(PROBES, 7, distance) for col in (one, other))
         np.testing.assert_array_equal(a.ids, b.ids)
@@ -71,6 +80,7 @@ class CollectionMachine(RuleBasedStateMachine):
         self.path = self.folder / "c.ever"
         self.rng = np.random.default_rng(seed)
         self.names: list[Any] = []
+        self.carried: dict[Any, Attachment] = {}
         self.count = 0
         center: Any = ALL.mean(axis=0) if still else "warmup"
         # small parts, so that short histories merge, fold and compact them
@@ -94,8 +104,25 @@ class CollectionMachine(RuleBasedStateMachine):
                 col.close()
             shutil.rmtree(self.folder)
 
-    def both(self, name: str, *arguments: Any) -> tuple[Any, Any]:
-        return getattr(self.kept, name)(*arguments), getattr(self.filed, name)(*arguments)
+    def both(self, name: str, *arguments: Any, **named: Any) -> tuple[Any, Any]:
+        kept, filed = (getattr(col, name)(*arguments, **named) for col in (self.kept, self.filed))
+        return kept, filed
+
+    def given(self, n: int, what: str) -> dict[str, list[Any]]:
+        """Payloads, thumbnails or both for so many entries, none for some of them."""
+        columns = {"payloads": PAYLOADS, "thumbnails": THUMBNAILS}
+        return {
+            name: [values[i] for i in self.rng.integers(0, len(values), n)]
+            for name, values in columns.items()
+            if what in (name, "both")
+        }
+
+    def carry(self, names: list[Any], given: dict[str, list[Any]]) -> None:
+        """Have the dictionary say what entries carry from now on."""
+        for column, values in given.items():
+            for name, value in zip(names, values, strict=True):
+                old = self.carried.get(name, Attachment())
+                self.carried[name] = replace(old, **{column.removesuffix("s"): value})
 
     def some(self, n: int) -> list[Any]:
         return [self.names[i] for i in self.rng.permutation(len(self.names))[:n]]
@@ -114,8 +141,9 @@ class CollectionMachine(RuleBasedStateMachine):
         named=st.sampled_from([None, "text", "number"]),
         unlabelled=st.sampled_from([0.0, 0.5, 1.0]),
         learn=st.booleans(),
+        what=WHAT,
     )
-    def add(self, n: int, named: str | None, unlabelled: float, learn: bool) -> None:
+    def add(self, n: int, named: str | None, unlabelled: float, learn: bool, what: str) -> None:
         rows = self.rng.integers(0, len(ALL), n)
         labels: list[Any] = []
         for truth in TRUTH[rows].tolist():
@@ -124,12 +152,27 @@ class CollectionMachine(RuleBasedStateMachine):
         self.count += n
         numbers = range(10_000 + self.count - n, 10_000 + self.count)
         ids = None if named is None else [f"é{i}" if named == "text" else -i for i in numbers]
+        given = self.given(n, what)
         if learn:
-            mine, theirs = self.both("ingest", ALL[rows], labels, ids)
+            mine, theirs = self.both("ingest", ALL[rows], labels, ids, **given)
         else:
-            mine, theirs = self.both("add", ALL[rows], ids, labels)
+            mine, theirs = self.both("add", ALL[rows], ids, labels, **given)
         assert mine == theirs
         self.names += mine
+        self.carry(mine, given)
+
+    @rule(n=st.integers(1, 20), what=WHAT)
+    def attach(self, n: int, what: str) -> None:
+        names = self.some(n)
+        given = self.given(len(names), what)
+        self.both("attach", names, **given)
+        self.carry(names, given)
+
+    @rule(n=st.integers(1, 20))
+    def a_dictionary_knows_what_entries_carry(self, n: int) -> None:
+        names = self.some(n)
+        expected = [self.carried.get(name, Attachment()) for name in names]
+        assert self.both("attachments", names) == (expected, expected)
 
     @rule(n=st.integers(1, 6), label=st.sampled_from(["new", b"raw", 3, {8, "two"}]))
     def label(self, n: int, label: Any) -> None:
@@ -165,6 +208,8 @@ class CollectionMachine(RuleBasedStateMachine):
         self.filed.close()
         self.filed = everhash.open(self.path)
         assert_same(self.kept, self.filed)
+        expected = [self.carried.get(name, Attachment()) for name in self.names]
+        assert self.filed.attachments(self.names) == expected
 
     @rule()
     def verify(self) -> None:

@@ -20,6 +20,7 @@ from everhash.store import store
 
 DIM, BITS, LABELS = 16, 16, 10
 PROBES = np.random.default_rng(7).integers(0, 17, (6, DIM)).astype(np.float32)
+GIF = b"GIF89a"
 SPENT = {"at", "seconds", "entries_touched", "bits_recomputed", "bits_certified", "homes_checked"}
 """What a refresh cost, which depends on how often the file was opened."""
 State = dict[str, str]
@@ -95,6 +96,7 @@ def _calls(collection: Collection, rng: np.random.Generator) -> Iterator[Call]:
     author = _Author(collection, rng)
     first = [author.learn, author.ingest, author.add, author.add_with_ids]
     deck = [*first, author.add, author.ingest_mixed, author.label, author.remove, author.refresh]
+    deck += [author.attach, author.attach_some]
     for write in first:
         yield write()
     while True:
@@ -121,7 +123,8 @@ class _Author:
         """Labels, several labels and no label, under names."""
         X, y = self._rows(6)
         y[0], y[1] = {y[0], "both"}, None
-        return Call("ingest", {"X": X, "y": y, "ids": self._names("i", 6)})
+        carried = {"payloads": self._payloads(6), "thumbnails": self._thumbnails(6)}
+        return Call("ingest", {"X": X, "y": y, "ids": self._names("i", 6), **carried})
 
     def add(self) -> Call:
         return Call("add", {"X": self._rows(10)[0]})
@@ -134,6 +137,15 @@ class _Author:
         chosen = self._living(5)
         return Call("label", {"ids": chosen, "y": self._rows(len(chosen))[1]})
 
+    def attach(self) -> Call:
+        chosen = self._living(6)
+        return Call("attach", {"ids": chosen, "payloads": self._payloads(len(chosen))})
+
+    def attach_some(self) -> Call:
+        """Thumbnails for some, and none any more for others."""
+        chosen = self._living(8)
+        return Call("attach", {"ids": chosen, "thumbnails": self._thumbnails(len(chosen))})
+
     def remove(self) -> Call:
         return Call("remove", {"ids": self._living(7)})
 
@@ -144,6 +156,17 @@ class _Author:
         y = self._rng.integers(0, LABELS, n)
         noise = self._rng.integers(-4, 5, (n, DIM))
         return np.clip(self._centers[y] + noise, 0, 16).astype(np.float32), y.tolist()
+
+    def _payloads(self, n: int) -> list[Any]:
+        """Small ones, large ones, and none in the middle."""
+        sizes = self._rng.integers(0, 2000, n).tolist()
+        payloads: list[Any] = [{"é": size, "x": "x" * size} for size in sizes]
+        payloads[n // 2 : n // 2 + 1] = [None] * (n > 0)
+        return payloads
+
+    def _thumbnails(self, n: int) -> list[bytes | None]:
+        sizes = self._rng.integers(0, 5000, n).tolist()
+        return [None if i % 3 == 0 else GIF + bytes(size) for i, size in enumerate(sizes)]
 
     def _names(self, kind: str, n: int) -> list[Any]:
         """Numbers far from the default ones, or strings."""
@@ -160,7 +183,9 @@ def observe(collection: Collection) -> State:
     """Return digests of all that a collection shows of itself."""
     hasher, stats = collection.hasher, collection.stats()
     report = stats.pop("last_refresh") or {}
+    ids = [entry.id for entry in collection.entries()]
     seen = {
+        "carried": [vars(carried) for carried in collection.attachments(ids)],
         "entries": [_plain(vars(entry)) for entry in collection.entries()],
         "labels": hasher.labels_,
         "codewords": _plain(hasher.codewords_),

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import everhash
-from everhash import Collection
+from everhash import Attachment, Collection
 from tests.crash.apart import Child, Say, apart
 from tests.crash.script import DIM, PROBES, Call, check_sound, create, use_small_parts
 
@@ -74,7 +74,8 @@ def all_calls() -> Iterator[Call]:
     while True:
         named, unnamed = ids_of(NAMED, number), ids_of(UNNAMED, number)
         y = [f"round {number % 7}"] * SIZE
-        yield Call("ingest", {"X": rows_of(named), "y": y, "ids": named})
+        carried = {"payloads": [number] * SIZE, "thumbnails": [picture_of(number)] * SIZE}
+        yield Call("ingest", {"X": rows_of(named), "y": y, "ids": named, **carried})
         yield Call("label", {"ids": MARKERS, "y": [f"mark {number % 5}"] * len(MARKERS)})
         yield Call("add", {"X": rows_of(unnamed), "ids": unnamed})
         old = number - LIFE
@@ -84,6 +85,11 @@ def all_calls() -> Iterator[Call]:
             yield Call("remove", {"ids": [*ids_of(NAMED, old), *ids_of(UNNAMED, old)]})
         yield Call("refresh", {})
         number += 1
+
+
+def picture_of(number: int) -> bytes:
+    """Return what entries of a round carry beside its number."""
+    return b"GIF89a" + str(number).encode() * 500
 
 
 def rows_of(ids: list[int]) -> NDArray[np.float32]:
@@ -143,6 +149,7 @@ def check(collection: Collection) -> int:
     assert len(collection) == len(expected)
     if expected:
         check_searches(collection, expected)
+        check_attachments(collection, list(expected))
     assert report.entries == sum(not labels for labels in expected.values())
     if commit > 1 and (commit - 1) % ROUND == 0:  # nothing is left to do after a refresh
         assert (report.bits_flipped, report.homes_moved) == (0, 0), f"commit {commit}"
@@ -161,3 +168,11 @@ def check_searches(collection: Collection, expected: dict[Any, tuple[str, ...]])
     marked = collection.search(PROBES, 20, labels=[mark])
     assert [sorted(ids[: len(MARKERS)]) for ids in marked.ids.tolist()] == [MARKERS] * len(PROBES)
     assert set(marked.counts.tolist()) == {len(MARKERS)}
+
+
+def check_attachments(collection: Collection, ids: list[int]) -> None:
+    """Fail unless entries carry what they came with; or nothing, if they are gone by now."""
+    for name, carried in zip(ids, collection.attachments(ids), strict=True):
+        number = (name - NAMED) // SIZE
+        born = Attachment(number, picture_of(number)) if NAMED <= name < UNNAMED else Attachment()
+        assert carried in (born, Attachment()), f"entry {name} carries {carried}"

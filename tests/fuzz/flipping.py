@@ -8,8 +8,8 @@ that a crash is a result and not the end of the test.
 
 That a flip changed nothing is proved in one of two ways. Of one bit in WORD, everything that the
 public interface can read is held against what it was. Of the others, what the store hands out may
-be instead, which takes a tenth of the time: head, list of parts and all their bytes, of which alone
-a collection is made.
+be instead, which takes a tenth of the time: head, list of parts, all their bytes, and what entries
+carry; of these alone a collection is made.
 """
 
 from __future__ import annotations
@@ -41,8 +41,10 @@ def handed_out(path: Path) -> Any:
         return None
     try:
         found = {key: store.read_bytes(key) for key in store.parts}
+        carried = [(blob.number, blob.checked(path)) for blob in store.all_attached()]
         sound = store.run("PRAGMA integrity_check").fetchall() == [("ok",)]
-        return (store.about, store.commit, store.parts, found) if sound else None
+        listed = store.about, store.commit, store.parts, store.attached
+        return (*listed, found, carried) if sound else None
     except CollectionFileError:
         return None
     finally:

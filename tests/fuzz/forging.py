@@ -17,7 +17,7 @@ from safetensors.numpy import save
 
 from everhash import OnlineHasher
 from everhash.store.parts import ABOUT, Arrays, Key, about_of, checksum, unpack
-from tests.fuzz.samples import begin, some_rows
+from tests.fuzz.samples import GIF, begin, some_rows
 
 
 class Forged(NamedTuple):
@@ -32,7 +32,8 @@ def write_victim(path: Path) -> None:
     """Write a good file: 3 features, 3 bits, 5 labels in 3 cycles of 2, two parts of most kinds.
 
     Entries 0 to 7 have their places for ids, 8 to 11 are "e8" to "e11". Without labels are 3, 7
-    and 8 to 11; 5 has two labels; 1 was removed, 2 got another label.
+    and 8 to 11; 5 has two labels; 1 was removed, 2 got another label. 0 carries a payload, 3 a
+    thumbnail, 9 both.
     """
     X, _ = some_rows(12, 3, 4)
     with begin(path, OnlineHasher(3, 2, replay=1), 3) as victim:
@@ -40,6 +41,8 @@ def write_victim(path: Path) -> None:
         victim.ingest(X[:8], ["a", "b", "c", None, "d", {"a", "c"}, "b", None])
         victim.add(X[8:], ids=["e8", "e9", "e10", "e11"])
         victim.label([2], ["new"])
+        victim.attach([0, 1, "e9"], payloads=[{"n": 0}, "gone", "nine"])
+        victim.attach([1, 3, "e9"], thumbnails=[GIF, GIF, GIF])
         victim.remove([1])
 
 

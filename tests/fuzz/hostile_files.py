@@ -54,7 +54,8 @@ SCHEMAS: dict[str, Case] = {
     "application id of nobody": (run("PRAGMA application_id = 0"), "no everhash collection"),
     "application id of another": (run("PRAGMA application_id = -7"), "no everhash collection"),
     "no version": (run("PRAGMA user_version = 0"), "format version 0"),
-    "a newer version": (run("PRAGMA user_version = 2"), "format version 2.*upgrade"),
+    "a newer version": (run("PRAGMA user_version = 3"), "format version 3.*upgrade"),
+    "an older version": (run("PRAGMA user_version = 1"), OTHER),
     "a version below zero": (run("PRAGMA user_version = -1"), "format version -1"),
     "another table": (run("CREATE TABLE more (x)"), OTHER),
     "another index": (run("CREATE INDEX more ON part (written)"), OTHER),
@@ -86,7 +87,7 @@ SCHEMAS: dict[str, Case] = {
     "tables in each other's place": (
         rewrite_schema(
             "UPDATE sqlite_schema SET rootpage = (SELECT sum(rootpage) FROM sqlite_schema "
-            "WHERE type = 'table') - rootpage WHERE type = 'table'"
+            "WHERE name IN ('head', 'part')) - rootpage WHERE name IN ('head', 'part')"
         ),
         "malformed|damaged|missing",
     ),
@@ -199,11 +200,10 @@ def rebuilt(*pragmas: str) -> Maker:
                 target.execute(f"PRAGMA {pragma}").fetchall()
             for (sql,) in source.execute("SELECT sql FROM sqlite_schema WHERE sql NOT NULL"):
                 target.execute(sql)
-            target.executemany(
-                "INSERT INTO head VALUES (?,?,?)", source.execute("SELECT * FROM head")
-            )
-            rows = source.execute("SELECT * FROM part")
-            target.executemany("INSERT INTO part VALUES (?,?,?,?,?,?)", rows)
+            for table, width in (("head", 3), ("part", 6), ("attached", 3)):
+                rows = source.execute(f"SELECT * FROM {table}")  # noqa: S608
+                marks = ",".join("?" * width)
+                target.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608
 
     return make
 

@@ -102,6 +102,8 @@ def outgrown(labels: int, dim: int, **options: Any) -> Edit:
         rows = np.zeros((0, dim), np.float32)
         forgery.put(Key("lesson", 0), pack({"rows": rows, **nothing}, list(range(labels))))
         forgery.head.update(places=0, lessons=1, changes=0, changed=0)
+        forgery.head.update(attached=0, attached_tally=0)
+        forgery.statements.append("DELETE FROM attached")
 
     return edit
 

@@ -16,6 +16,7 @@ from everhash.index.index import Entry
 from everhash.store.connection import PAGE
 from everhash.store.store import Store
 
+GIF = b"GIF89a" + bytes(range(60))
 KINDS = {"model", "lesson", "mapping", "entries", "change", "codes", "features"}
 """Of parts a collection has, once everything has happened to it."""
 
@@ -51,6 +52,7 @@ def write_small(path: Path) -> None:
     with begin(path, OnlineHasher(2, 1, replay=0), 2, page_size=512) as small:
         rows = [[1.0, 2.0], [3.0, 1.0], [0.0, 5.0], [2.0, 2.0]]
         small.ingest(rows, y=["a", {"a", "b"}, "b", None], ids=["x", "y", 7, "z"])
+        small.attach(["x", "y"], payloads=[1, {"b": 2}], thumbnails=[GIF, GIF])
         small.remove(["x"])
 
 
@@ -65,6 +67,8 @@ def write_large(path: Path) -> None:
             large.add(X[places], ids=[f"id {i}" for i in places])
         large.ingest(X[:5], y=[{label, "several"} for label in y[:5]])
         large.learn(X[:50], y[:50])
+        large.attach(range(600, 1200), payloads=[{"n": label} for label in y[600:1200]])
+        large.attach(range(0, 600, 10), thumbnails=[GIF] * 60)
         for start in range(2):
             large.remove(range(start, 600, 50))
             large.label(range(start + 10, 600, 50), y[start : start + 12])
@@ -75,8 +79,10 @@ def reading(collection: Collection) -> dict[str, Any]:
     X = some_rows(2, collection.hasher.n_features_in_, 2, seed=9)[0]
     near, within = collection.search(X, k=50, explain=True), collection.search_radius(X, 1.5)
     stats = collection.stats()
+    ids = [entry.id for entry in collection.entries()]
     return {
         "entries": [_plain(entry) for entry in collection.entries()],
+        "carried": [vars(carried) for carried in collection.attachments(ids)],
         "near": [
             getattr(near, name).tolist() for name in ("ids", "distances", "labels", "novelty")
         ],

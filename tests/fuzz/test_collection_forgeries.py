@@ -22,12 +22,19 @@ from numpy.typing import NDArray
 import everhash
 from everhash.errors import CollectionFileError
 from everhash.store.parts import Key
-from tests.fuzz import hostile_codes, hostile_entries, hostile_files, hostile_heads, hostile_lessons
+from tests.fuzz import (
+    hostile_attached,
+    hostile_codes,
+    hostile_entries,
+    hostile_files,
+    hostile_heads,
+    hostile_lessons,
+)
 from tests.fuzz.flipping import read_all
 from tests.fuzz.forging import Forgery, pack, write_victim
 from tests.fuzz.hostile_files import FILES, HARMLESS
 from tests.fuzz.hostile_heads import Case
-from tests.fuzz.samples import reading
+from tests.fuzz.samples import GIF, reading
 
 ROOT = Path(__file__).resolve().parents[2]
 Report = dict[str, dict[str, Any]]
@@ -38,6 +45,7 @@ CASES: dict[str, Case] = {
     **hostile_entries.LABELS,
     **hostile_entries.IDS,
     **hostile_entries.CHANGES,
+    **hostile_attached.ATTACHED,
     **hostile_codes.CODES,
     **hostile_codes.FEATURES,
     **hostile_codes.MAPPINGS,
@@ -138,6 +146,7 @@ def work_on(collection: everhash.Collection) -> dict[str, Any]:
     first, second, *_ = [entry.id for entry in collection.entries()]
     collection.remove([first])
     collection.label([second], ["b"])
+    collection.attach([second, "x"], payloads=[None, "x"], thumbnails=[GIF, None])
     collection.refresh()
     return reading(collection)
 

@@ -385,16 +385,24 @@ def test_a_snapshot_is_the_collection_and_can_be_restored(
 
 def test_export_writes_every_entry_in_every_format(shop: Path, tmp_path: Path) -> None:
     output("label", shop, "new", "sku-3")
-    with everhash.open(shop, readonly=True) as collection:
+    gif = b"GIF89a" + bytes(9)
+    with everhash.open(shop) as collection:
         entries = list(collection.entries())
+        first, second, third = (entry.id for entry in entries[:3])
+        collection.attach([first, second], payloads=[{"é": [1, None]}, ""])
+        collection.attach([second, third], thumbnails=[gif, gif])
+    payloads = [{"é": [1, None]}, "", *[None] * 38]
+    pictures = [None, gif, gif, *[None] * 37]
     expected = [
         {
             "id": entry.id,
             "labels": list(entry.labels),
             "home": entry.home,
             "code": None if entry.code is None else _hex(entry.code),
+            "payload": payload,
+            "thumbnail": None if picture is None else "R0lGODlhAAAAAAAAAAAA",
         }
-        for entry in entries
+        for entry, payload, picture in zip(entries, payloads, pictures, strict=True)
     ]
     out = tmp_path / "out.jsonl"
     assert output("export", shop, out) == f"40 entries in {out}\n"
@@ -402,7 +410,11 @@ def test_export_writes_every_entry_in_every_format(shop: Path, tmp_path: Path) -
 
     output("export", shop, tmp_path / "out.parquet")
     table = parquet.read_table(tmp_path / "out.parquet").to_pylist()
-    assert table == [{**row, "id": str(row["id"])} for row in expected]
+    texts = [None if one is None else json.dumps(one, ensure_ascii=False) for one in payloads]
+    assert table == [
+        {**row, "id": str(row["id"]), "payload": text, "thumbnail": picture}
+        for row, text, picture in zip(expected, texts, pictures, strict=True)
+    ]
 
     output("export", shop, tmp_path / "out.csv")
     import csv
@@ -412,6 +424,8 @@ def test_export_writes_every_entry_in_every_format(shop: Path, tmp_path: Path) -
     assert [line["id"] for line in lines] == [str(row["id"]) for row in expected]
     assert [json.loads(line["labels"]) for line in lines] == [row["labels"] for row in expected]
     assert [line["code"] or None for line in lines] == [row["code"] for row in expected]
+    assert [line["payload"] or None for line in lines] == texts
+    assert [line["thumbnail"] or None for line in lines] == [row["thumbnail"] for row in expected]
 
 
 def _hex(bits: NDArray[np.bool_]) -> str:

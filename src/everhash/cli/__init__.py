@@ -16,9 +16,11 @@ from everhash.cli.demo import demo
 from everhash.cli.entries import label, remove
 from everhash.cli.export import export
 from everhash.cli.ingest import ingest
+from everhash.cli.keys import key
 from everhash.cli.methods import methods
 from everhash.cli.refresh import refresh
 from everhash.cli.search import search
+from everhash.cli.serve import serve
 from everhash.cli.words import shown
 from everhash.errors import EverhashError, StoreError, exit_code
 
@@ -30,7 +32,7 @@ app = typer.Typer(
 )
 COMMANDS = (
     *(create, ingest, search, label, remove, refresh, stats, verify),
-    *(snapshot, restore, export, advise, methods, demo),
+    *(snapshot, restore, export, serve, key, advise, methods, demo),
 )
 for command in COMMANDS:
     app.command()(command)

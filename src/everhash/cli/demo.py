@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Iterator
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, NamedTuple
@@ -18,6 +21,7 @@ from rich.progress import track
 from rich.table import Table
 
 import everhash
+from everhash.cli.demo_serve import PACE, PORT, Scans, is_scan, serve_scans
 from everhash.cli.picture import PICTURES, Checkpoint, draw
 from everhash.cli.refresh import in_words
 from everhash.cli.terminal import compile_kernels
@@ -57,25 +61,36 @@ def demo(
         Path, typer.Option("--file", "-f", help="Where to make the collection.", readable=False)
     ] = Path("everhash-demo.ever"),
     seed: Annotated[int, typer.Option(help="Seed of the stream and the hasher.")] = 0,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Let them arrive slowly, to be watched in a browser.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to serve at; 0 picks a free one.")
+    ] = PORT,
+    pace: Annotated[float, typer.Option(help="Rows a second that arrive while it serves.")] = PACE,
 ) -> None:
     """Stream scikit-learn's digits into a collection, label by label, and show what happened.
 
-    A collection that an earlier demo has made is replaced.
+    A collection that an earlier demo has made is replaced. With --serve no picture is drawn: the
+    page shows the codes as they grow, and searches.
 
     Example: everhash demo --file digits.ever --picture digits.png
     """
-    _check_options(picture, seed)
+    _check_options(picture, seed, pace)
     _make_way(file)
     compile_kernels()
     console = Console()
     stream, queries = _digits(seed)
+    new = partial(everhash.create, labels_per_cycle=LABELS_PER_CYCLE, random_state=seed)
+    make = partial(new, file, DIM, BITS)
+    if serve:
+        serve_scans(Scans(*stream), make, seed=seed, port=port, pace=pace)
+        return
     console.print(
         f"{len(stream.X)} digits arrive one label after the other, a quarter without their label; "
         f"{len(queries.X)} more are queries."
     )
-    with everhash.create(
-        file, dim=DIM, bits=BITS, labels_per_cycle=LABELS_PER_CYCLE, random_state=seed
-    ) as collection:
+    with make() as collection:
         checkpoints = _stream_in(collection, stream, queries)
         _report(console, collection, checkpoints)
         console.print(_answers(collection, stream, queries))
@@ -84,8 +99,10 @@ def demo(
     typer.echo(f"picture: {picture}")
 
 
-def _check_options(picture: Path, seed: int) -> None:
+def _check_options(picture: Path, seed: int, pace: float) -> None:
     """Refuse what would fail only after the stream has been learned."""
+    if not 0 < pace < math.inf:
+        raise OptionError(f"--pace must be above 0, got {pace}")
     if seed < 0:
         raise OptionError(f"--seed must be at least 0, got {seed}")
     if picture.is_dir() or not os.access(picture.parent, os.W_OK):
@@ -105,16 +122,26 @@ def _make_way(file: Path) -> None:
         return
     try:
         with everhash.open(file) as collection:  # for writing: nobody else must be at it
-            stats, labels = collection.stats(), collection.hasher.labels_
+            stats, ours = collection.stats(), _is_ours(collection)
     except CollectionFileError as error:
         error.hint = "it is left as it is; choose another --file"
         raise
-    ours = (stats["dim"], stats["bits"]) == (DIM, BITS) and set(labels) <= set(range(10))
     if not ours or stats["entries"] > ROWS:
         raise OptionError(
             f"{file} is a collection, but not of an earlier demo", hint="choose another --file"
         )
     file.unlink()
+
+
+def _is_ours(collection: Collection) -> bool:
+    """Whether a demo has made it; on its page somebody may have made up labels."""
+    stats, labels = collection.stats(), collection.hasher.labels_
+    if (stats["dim"], stats["bits"]) != (DIM, BITS):
+        return False
+    if set(labels) <= set(range(10)):
+        return True
+    ids = [entry.id for entry in islice(collection.entries(), ROWS)]
+    return all(is_scan(carried.payload) for carried in collection.attachments(ids))
 
 
 def _digits(seed: int) -> tuple[Stream, Queries]:

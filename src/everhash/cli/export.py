@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -18,13 +19,17 @@ import typer
 from everhash.cli.arguments import INT64, File, file_argument, opened
 from everhash.cli.terminal import Bar
 from everhash.cli.words import counted, shown
+from everhash.collection.attachments import Attachment
 from everhash.collection.collection import Collection
 from everhash.errors import EverhashError, OptionError, StoreError
 from everhash.index.index import Entry
 
-COLUMNS = ("id", "labels", "home", "code")
-GROUP = 65_536
-"""Entries in a row group of a Parquet file."""
+COLUMNS = ("id", "labels", "home", "code", "payload", "thumbnail")
+GROUP, WEIGHT = 65_536, 64 << 20
+"""Entries in a row group of a Parquet file, at most, and bytes of their thumbnails, about."""
+TOGETHER = 1000
+"""Entries whose attachments are read at a time."""
+Row = tuple[Entry, Attachment]
 
 
 def export(
@@ -36,9 +41,10 @@ def export(
 ) -> None:
     """Write all entries to a table, or the hasher to a model file.
 
-    A table has the columns id, labels, home and code.
+    A table has the columns id, labels, home, code, payload and thumbnail.
     Home is the cycle an unlabelled entry's bits belong to, code those bits:
     in hexadecimal, eight to a byte, the first of them in the lowest bit.
+    Payloads are JSON, thumbnails base64; in Parquet they are bytes.
 
     Example: everhash export shop.ever shop.parquet
     """
@@ -56,7 +62,7 @@ def export(
                 Bar("exporting", len(collection)) as bar,
                 _whole_or_not_at_all(out) as partial,
             ):
-                WRITERS[suffix](partial, collection, _passing(collection.entries(), bar))
+                WRITERS[suffix](partial, collection, _rows(collection, bar))
             what = counted(len(collection), "entry", "entries")
     typer.echo(f"{what} in {shown(out)}")
 
@@ -81,10 +87,13 @@ def _whole_or_not_at_all(out: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
-def _passing(entries: Iterable[Entry], bar: Bar) -> Iterator[Entry]:
-    for entry in entries:
-        yield entry
-        bar.move(1)
+def _rows(collection: Collection, bar: Bar) -> Iterator[Row]:
+    """Go through all entries and what they carry."""
+    entries = collection.entries()
+    while some := list(islice(entries, TOGETHER)):
+        carried = collection.attachments([entry.id for entry in some])
+        yield from zip(some, carried, strict=True)
+        bar.move(len(some))
 
 
 def _code(entry: Entry) -> str | None:
@@ -93,23 +102,33 @@ def _code(entry: Entry) -> str | None:
     return np.packbits(entry.code, bitorder="little").tobytes().hex()
 
 
-def _write_csv(path: Path, _collection: Collection, entries: Iterator[Entry]) -> None:
+def _json(payload: Any) -> str | None:
+    return None if payload is None else json.dumps(payload, ensure_ascii=False)
+
+
+def _base64(thumbnail: bytes | None) -> str | None:
+    return None if thumbnail is None else b64encode(thumbnail).decode()
+
+
+def _write_csv(path: Path, _collection: Collection, rows: Iterator[Row]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file)
         table.writerow(COLUMNS)
-        for entry in entries:
+        for entry, carried in rows:
             labels = json.dumps(entry.labels, default=str, ensure_ascii=False)
-            table.writerow((entry.id, labels, entry.home, _code(entry)))
+            ours = (entry.id, labels, entry.home, _code(entry))
+            table.writerow((*ours, _json(carried.payload), _base64(carried.thumbnail)))
 
 
-def _write_jsonl(path: Path, _collection: Collection, entries: Iterator[Entry]) -> None:
+def _write_jsonl(path: Path, _collection: Collection, rows: Iterator[Row]) -> None:
     with path.open("w", encoding="utf-8") as file:
-        for entry in entries:
-            values = (entry.id, entry.labels, entry.home, _code(entry))
+        for entry, carried in rows:
+            ours = (entry.id, entry.labels, entry.home, _code(entry))
+            values = (*ours, carried.payload, _base64(carried.thumbnail))
             file.write(json.dumps(dict(zip(COLUMNS, values, strict=True)), default=str) + "\n")
 
 
-def _write_parquet(path: Path, collection: Collection, entries: Iterator[Entry]) -> None:
+def _write_parquet(path: Path, collection: Collection, rows: Iterator[Row]) -> None:
     try:
         pa: Any = import_module("pyarrow")
         parquet: Any = import_module("pyarrow.parquet")
@@ -122,17 +141,34 @@ def _write_parquet(path: Path, collection: Collection, entries: Iterator[Entry])
     names = _plain if _all_numbers(entry.id for entry in collection.entries()) else str
     labels = _plain if _all_numbers(collection.hasher.labels_) else str
     kinds = {str: pa.string(), _plain: pa.int64()}
-    types = (kinds[names], pa.list_(kinds[labels]), pa.int32(), pa.string())
+    ours = (kinds[names], pa.list_(kinds[labels]), pa.int32(), pa.string())
+    types = (*ours, pa.string(), pa.binary())
     schema = pa.schema(list(zip(COLUMNS, types, strict=True)))
     with parquet.ParquetWriter(path, schema) as writer:
-        while group := list(islice(entries, GROUP)):
+        for group in _groups(rows):
             columns = {
-                "id": [names(entry.id) for entry in group],
-                "labels": [[labels(label) for label in entry.labels] for entry in group],
-                "home": [entry.home for entry in group],
-                "code": [_code(entry) for entry in group],
+                "id": [names(entry.id) for entry, _ in group],
+                "labels": [[labels(label) for label in entry.labels] for entry, _ in group],
+                "home": [entry.home for entry, _ in group],
+                "code": [_code(entry) for entry, _ in group],
+                "payload": [_json(carried.payload) for _, carried in group],
+                "thumbnail": [carried.thumbnail for _, carried in group],
             }
             writer.write_table(pa.table(columns, schema=schema))
+
+
+def _groups(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    """Gather rows until they are many, or their thumbnails weigh much."""
+    group: list[Row] = []
+    weight = 0
+    for row in rows:
+        group.append(row)
+        weight += len(row[1].thumbnail or b"")
+        if len(group) == GROUP or weight > WEIGHT:
+            yield group
+            group, weight = [], 0
+    if group:
+        yield group
 
 
 def _all_numbers(values: Iterable[Any]) -> bool:

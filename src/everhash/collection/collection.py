@@ -6,8 +6,6 @@ import os
 import threading
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,15 +13,23 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from everhash import peers
 from everhash.codes import Codes
+from everhash.collection.attachments import (
+    Attachment,
+    Carried,
+    as_blobs,
+    at_places,
+    nothing_at,
+    read_attachments,
+)
 from everhash.collection.following import follow
 from everhash.collection.formats import Lesson
-from everhash.collection.loading import Loaded, fresh_about, load
-from everhash.collection.recorder import pieces_of
-from everhash.errors import OptionError
+from everhash.collection.labels import LabelInfo, label_infos
+from everhash.collection.loading import Loaded, load
+from everhash.collection.pending import Pending, write_down
+from everhash.errors import InputError
 from everhash.index.ids import Id
-from everhash.index.index import CODINGS, Entry
+from everhash.index.index import Entry
 from everhash.index.matches import Matches
 from everhash.index.records import Change
 from everhash.index.refresh import RefreshReport
@@ -36,24 +42,14 @@ ENTRIES = 8192
 """Entries read at a time by `entries`."""
 
 
-@dataclass
-class Pending:
-    """What a call has done to hasher and index, to be written down."""
-
-    lesson: Lesson | None = None
-    new_labels: int = 0
-    change: Change | None = None
-    coded: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    refreshed: RefreshReport | None = None
-
-
 class Collection:
     """Entries that keep coming, the hasher that codes them, and the file that keeps both.
 
     Every call that changes something is one transaction: when it returns, the file has it; when it
     raises, or the process dies, neither file nor memory has any of it. One process writes; others
     read with `open(path, readonly=True)`, each from the state the file had when it was opened or
-    last caught up. Calls of several threads on one collection take turns.
+    last caught up; only what is attached to an entry they read as it is by now. Calls of several
+    threads on one collection take turns.
 
     `create` and `open` make collections.
     """
@@ -78,21 +74,50 @@ class Collection:
                 hasher.learn_rows(rows, labels)
                 pending.lesson, pending.new_labels = Lesson(rows, labels), len(new)
 
-    def add(self, X: ArrayLike, ids: Iterable[Any] | None = None, y: Any = None) -> list[Id]:
-        """Add entries and return their ids: labelled ones by codeword, others by their bits."""
-        return self._enter(X, y, ids, learn=False)
+    def add(
+        self,
+        X: ArrayLike,
+        ids: Iterable[Any] | None = None,
+        y: Any = None,
+        *,
+        payloads: Iterable[Any] | None = None,
+        thumbnails: Iterable[bytes | None] | None = None,
+    ) -> list[Id]:
+        """Add entries and return their ids: labelled ones by codeword, others by their bits.
 
-    def ingest(self, X: ArrayLike, y: Any = None, ids: Iterable[Any] | None = None) -> list[Id]:
-        """Learn from rows and add them, in one transaction; return their ids."""
-        return self._enter(X, y, ids, learn=True)
+        Args:
+            X: (n, d) rows.
+            ids: int64 or strings; numbers in order of arrival if None.
+            y: a label or a set of labels a row; None for none.
+            payloads: a JSON value a row, None for none; see `attach`.
+            thumbnails: a picture a row, None for none.
+        """
+        return self._enter(X, y, ids, (payloads, thumbnails), learn=False)
 
-    def _enter(self, X: ArrayLike, y: Any, ids: Iterable[Any] | None, *, learn: bool) -> list[Id]:
+    def ingest(
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        ids: Iterable[Any] | None = None,
+        *,
+        payloads: Iterable[Any] | None = None,
+        thumbnails: Iterable[bytes | None] | None = None,
+    ) -> list[Id]:
+        """Learn from rows and add them, in one transaction; return their ids. See `add`."""
+        return self._enter(X, y, ids, (payloads, thumbnails), learn=True)
+
+    def _enter(
+        self, X: ArrayLike, y: Any, ids: Iterable[Any] | None, carried: Carried, *, learn: bool
+    ) -> list[Id]:
         with self._turn:
             state = self._writable()
             hasher, index = state.hasher, state.index
             incoming = index.check(X, ids, y)
+            blobs = as_blobs(carried, len(incoming.rows))
             new = self._new_labels(incoming.labels)
             with self._changing() as pending:
+                places = index.arrived + np.arange(len(incoming.rows))
+                pending.attached = at_places(blobs, places)
                 pending.lesson, pending.new_labels = self._words_for(new), len(new)
                 if learn:
                     hasher.learn_rows(incoming.rows, incoming.labels)
@@ -114,6 +139,29 @@ class Collection:
                 numbers = hasher.numbers(labels.values)[labels.which]
                 pending.change = Change(places, labels.rows, numbers)
 
+    def attach(
+        self,
+        ids: Iterable[Any],
+        *,
+        payloads: Iterable[Any] | None = None,
+        thumbnails: Iterable[bytes | None] | None = None,
+    ) -> None:
+        """Give entries payloads or thumbnails instead of what they had.
+
+        Args:
+            ids: of entries, each once.
+            payloads: for each a JSON value of at most 4,096 bytes, or None to take it away; None
+                instead of a list leaves all as they are.
+            thumbnails: the same with PNG, JPEG, GIF or WebP pictures of at most 32,768 bytes.
+        """
+        with self._turn:
+            places = self._writable().index.find(ids)
+            if len(np.unique(places)) < len(places):
+                raise InputError("an id stands twice", hint="give each entry its own once")
+            blobs = as_blobs((payloads, thumbnails), len(places))
+            with self._changing() as pending:
+                pending.attached = at_places(blobs, places)
+
     def remove(self, ids: Iterable[Any]) -> int:
         """Forget entries and return how many there were. Their ids are never used again."""
         with self._turn:
@@ -123,6 +171,7 @@ class Collection:
                 pending.coded = index.coded_among(places)
                 nothing = np.empty(0, np.int64)
                 pending.change = Change(places, nothing, nothing)
+                pending.attached = nothing_at(places)
                 return index.forget(places)
 
     def refresh(self, *, dry_run: bool = False) -> RefreshReport:
@@ -167,15 +216,7 @@ class Collection:
         whole, pending = not recorder.in_step, Pending()
         try:
             yield pending
-            with self._store.transaction() as change:
-                recorder.write_hasher(change, pending.lesson, pending.new_labels, whole=whole)
-                recorder.write_mapping(change)
-                if pending.change is not None and len(pending.change.places):
-                    recorder.write_change(change, pending.change, pending.coded)
-                recorder.write_entries(change)
-                if pending.refreshed is not None:
-                    when = datetime.now(UTC).isoformat(timespec="seconds")
-                    change.about["refreshed"] = {"at": when, **asdict(pending.refreshed)}
+            write_down(self._store, recorder, pending, whole=whole)
             recorder.mark()
         except BaseException:
             self._loaded = None
@@ -225,6 +266,36 @@ class Collection:
                 entries = index.entries(start, start + ENTRIES)
             yield from entries
             start += ENTRIES
+
+    def attachments(self, ids: Iterable[Any]) -> list[Attachment]:
+        """Return what entries carry, read from the file as it is now.
+
+        A reader that has not caught up gets what the entries of its own state carry by now:
+        nothing, if they have been removed since.
+        """
+        with self._turn:
+            places = self._state().index.find(ids)
+            with self._store.reading():
+                return read_attachments(self._store, places)
+
+    def features(self, ids: Iterable[Any]) -> NDArray[np.float32]:
+        """Return (n, d) features of unlabelled entries, as they are stored: in half precision.
+
+        Of entries that are known by their label none are kept. A reader catches up first, since
+        features may be there for the newest state only.
+        """
+        with self._turn:
+            state = self._state()
+            if self._store.readonly:
+                with self._store.reading():
+                    return self._move_on().features_of(ids)
+            return state.features_of(ids)
+
+    def labels(self) -> list[LabelInfo]:
+        """Return all labels in order of arrival, and how each of them stands."""
+        with self._turn:
+            state = self._state()
+            return label_infos(state.hasher, state.index)
 
     def search(
         self,
@@ -310,86 +381,3 @@ class Collection:
     def __repr__(self) -> str:
         mode = ", readonly=True" if self._store.readonly else ""
         return f"<everhash.Collection {self._store.name}{mode}>"
-
-
-def create(
-    path: str | os.PathLike[str] | None,
-    dim: int | None = None,
-    bits: int = 32,
-    *,
-    labels_per_cycle: int | str | None = "auto",
-    random_state: int | None = 0,
-    method: str = "everhash",
-    hasher: StreamHasher | None = None,
-    coding: str = "home",
-    keep_features: bool = True,
-    durability: str = "commit",
-) -> Collection:
-    """Make a collection.
-
-    Args:
-        path: of the new file; None keeps the collection in memory.
-        dim: features a row.
-        bits: k, hash functions of a cycle; a code takes this many bits.
-        labels_per_cycle: rho, labels that share k functions; see `OnlineHasher`.
-        random_state: seed.
-        method: how codes are learned; `everhash.peers.names()` lists what there is.
-        hasher: one with other options, or one that has learned already, instead of the above.
-        coding: "home" or "full"; see `Index`.
-        keep_features: keep features of unlabelled entries, so that they can be refreshed.
-        durability: "commit", "interval:100ms" or "none": when a call reaches the disk.
-    """
-    if hasher is None:
-        hasher = _made(method, bits, labels_per_cycle, random_state)
-    if not hasher.__sklearn_is_fitted__():
-        if dim is None:
-            raise OptionError("how many features has a row?", hint="pass dim=")
-        hasher.begin(dim)
-    elif dim not in (None, hasher.n_features_in_):
-        raise OptionError(f"dim is {dim}, but the hasher has {hasher.n_features_in_} features")
-    if coding not in CODINGS:
-        raise OptionError(f"coding {coding!r} is unknown", hint="choose from home, full")
-    options = {"coding": coding, "keep_features": bool(keep_features), "certify": True}
-    model = hasher.to_bytes()
-    about = {**fresh_about(options), "model_bytes": len(model)}
-    target = None if path is None else Path(path)
-    store = Store.create(target, about, pieces_of("model", model), durability=durability)
-    try:
-        return Collection(store)
-    except BaseException:
-        store.discard()
-        raise
-
-
-def _made(
-    method: str, bits: int, labels_per_cycle: int | str | None, random_state: int | None
-) -> StreamHasher:
-    """Return a hasher; labels a cycle are passed on only if somebody chose them."""
-    options: dict[str, Any] = {"random_state": random_state}
-    if labels_per_cycle != "auto":
-        options["labels_per_cycle"] = labels_per_cycle
-    return peers.get(method, bits, **options)
-
-
-def open(  # noqa: A001 - the name users know from files
-    path: str | os.PathLike[str], *, readonly: bool = False, durability: str = "commit"
-) -> Collection:
-    """Open a collection.
-
-    Args:
-        path: of its file.
-        readonly: read, beside a writer that may go on; see `Collection.catch_up`.
-        durability: "commit", "interval:100ms" or "none": when a call reaches the disk.
-    """
-    store = Store.open(Path(path), readonly=readonly, durability=durability)
-    try:
-        return Collection(store)
-    except BaseException:
-        store.close()
-        raise
-
-
-def restore(snapshot: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
-    """Make a collection at `path` from a snapshot, after reading all of it."""
-    with open(snapshot, readonly=True) as source:
-        source.snapshot(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash.collection.attachments import check_numbers
 from everhash.collection.filed import FiledFeatures
 from everhash.collection.formats import (
     MOST_PLACES,
@@ -25,7 +27,14 @@ from everhash.collection.formats import (
     weight,
 )
 from everhash.collection.recorder import Recorder
-from everhash.errors import CodebookWarning, CollectionFileError, LimitError, ModelFileError
+from everhash.errors import (
+    CodebookWarning,
+    CollectionFileError,
+    InputError,
+    LimitError,
+    ModelFileError,
+    OptionError,
+)
 from everhash.index.index import CODINGS, Index
 from everhash.index.labels import REMOVED
 from everhash.index.records import Change, Codes, Columns, join_codes, restore
@@ -62,6 +71,25 @@ class Loaded:
     hasher: StreamHasher
     index: Index
     recorder: Recorder
+    features: FiledFeatures
+
+    def features_of(self, ids: Iterable[Any]) -> NDArray[np.float32]:
+        """Return the features of entries, or say why there are none."""
+        index = self.index
+        places = index.find(ids)
+        if not index.keep_features:
+            raise OptionError(
+                "features are not kept", hint="a collection made with keep_features=True keeps them"
+            )
+        bare = index.has_code(index._labels.rows[places])
+        if not bare.all():
+            name = index._ids.names(places[~bare][:1]).tolist()[0]
+            raise InputError(
+                f"entry {name!r} is known by its label: its features are not kept",
+                hint="search with the row it was made from",
+            )
+        distinct, which = np.unique(places, return_inverse=True)
+        return self.features.read(distinct).rows[which]
 
 
 def load(store: Store) -> Loaded:
@@ -79,13 +107,14 @@ def load(store: Store) -> Loaded:
     _count_dead(store, recorder, codes, coded)
     restore(index, columns, mapping, codes)
     recorder.mark()
-    return Loaded(hasher, index, recorder)
+    return Loaded(hasher, index, recorder, features)
 
 
 def check_head(store: Store) -> dict[str, Any]:
     """Hold the head against itself and against the list of parts; return the options in it."""
     options = _check_about(store.about)
     _check_listing(store, keep_features=options["keep_features"])
+    check_numbers(store)
     return options
 
 

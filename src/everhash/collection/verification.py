@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
+from everhash.collection.attachments import read_blob
 from everhash.collection.loading import load
 from everhash.errors import CollectionFileError
 from everhash.index.index import Index
+from everhash.index.labels import REMOVED
+from everhash.store.attached import Tally
 from everhash.store.connection import typed_errors
 from everhash.store.parts import Key
 from everhash.store.store import Store
@@ -45,7 +49,7 @@ def verify(path: str | os.PathLike[str]) -> Verification:
             if not problems:
                 index = load(store).index
                 entries = len(index)
-                problems += _contents(index)
+                problems += [*_contents(index), *islice(_attached(store, index), 20)]
     except CollectionFileError as error:
         return Verification(str(path), len(store.parts), 0, (error.message,))
     finally:
@@ -76,3 +80,19 @@ def _contents(index: Index) -> Iterator[str]:
     names = index._ids.names(np.arange(index.arrived))
     if len(set(names.tolist())) < index.arrived:
         yield "an id stands twice"
+
+
+def _attached(store: Store, index: Index) -> Iterator[str]:
+    """Read everything that is attached to entries, and count it."""
+    rows = total = 0
+    gone = index._labels.rows == REMOVED
+    for blob in store.all_attached():
+        rows, total = rows + 1, total + (blob.checksum if type(blob.checksum) is int else 0)
+        try:
+            read_blob(blob.number, blob.checked(store.name))
+        except CollectionFileError as error:
+            yield error.message
+        if gone[blob.number // 2]:
+            yield f"attached {blob.number}: its entry was removed"
+    if store.attached not in (None, Tally(rows, total)):
+        yield f"{store.name}: attached blobs are missing, or more than the head counts"

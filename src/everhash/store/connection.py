@@ -19,18 +19,21 @@ from everhash.errors import (
     LockedError,
     StoreError,
 )
+from everhash.store.attached import TABLE
 from everhash.store.parts import DAMAGED
 
 APPLICATION = 0x45564552
 """"EVER", where SQLite files say whose they are."""
-VERSION = 1
-"""Of the file's format."""
+VERSION = 2
+"""The newest of the file's format."""
 SCHEMA = (
     "CREATE TABLE head (id INTEGER PRIMARY KEY, about TEXT NOT NULL, checksum INTEGER NOT NULL)",
     "CREATE TABLE part (kind TEXT NOT NULL, start INTEGER NOT NULL, rows INTEGER NOT NULL, "
     "written INTEGER NOT NULL, checksum INTEGER NOT NULL, data BLOB NOT NULL, "
     "PRIMARY KEY (kind, start))",
 )
+SCHEMAS = {1: SCHEMA, VERSION: (*SCHEMA, TABLE)}
+"""Tables by version: a file is of the first one until something is attached to an entry."""
 PAGE = 32_768
 """Bytes a page: large blobs are written twice as fast as with SQLite's 4,096."""
 LOG_BYTES = 16_000_000
@@ -191,24 +194,34 @@ def create_tables(connection: sqlite3.Connection, page_size: int = PAGE) -> None
     connection.execute(f"PRAGMA page_size = {page_size:d}")
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute(f"PRAGMA application_id = {APPLICATION:d}")
-    connection.execute(f"PRAGMA user_version = {VERSION:d}")
+    connection.execute("PRAGMA user_version = 1")
     for statement in SCHEMA:
         connection.execute(statement)
 
 
-def check_tables(connection: sqlite3.Connection, path: Path | str) -> None:
-    """Refuse a file that is not laid out as ours, before anything of it is used."""
+def add_attached(connection: sqlite3.Connection) -> None:
+    """Make a file one to which something can be attached, in the transaction under way."""
+    connection.execute(TABLE)
+    connection.execute(f"PRAGMA user_version = {VERSION:d}")
+
+
+def check_tables(connection: sqlite3.Connection, path: Path | str) -> int:
+    """Refuse a file that is not laid out as ours, before anything of it is used.
+
+    Returns the version of its format.
+    """
     if _number(connection, "application_id") != APPLICATION:
         raise CollectionFileError(FOREIGN.format(path=path), hint="`everhash create` makes one")
     version = _number(connection, "user_version")
-    if version != VERSION:
+    if version not in SCHEMAS:
         raise CollectionFileError(
-            f"{path} has format version {version}, this everhash reads {VERSION}",
+            f"{path} has format version {version}, this everhash reads 1 to {VERSION}",
             hint="it may come from a newer everhash; upgrade to read it",
         )
     found = connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
-    if Counter(row[0] for row in found) != Counter(SCHEMA):
+    if Counter(row[0] for row in found) != Counter(SCHEMAS[version]):
         raise CollectionFileError(f"{path} has other tables than a collection", hint=DAMAGED)
+    return version
 
 
 def limit_lengths(connection: sqlite3.Connection, path: Path | None) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from everhash.errors import CollectionFileError, StoreError
+from everhash.store.attached import Tally
 from everhash.store.connection import (
-    VERSION,
     beside,
     connect,
     create_tables,
@@ -23,16 +23,23 @@ from everhash.store.connection import (
 )
 from everhash.store.parts import DAMAGED, Key, Listing, Part, checksum
 
-FORMAT = "everhash-collection"
+FORMAT, VERSION = "everhash-collection", 1
+"""Of head and parts; what else a file holds is told by the version of its format."""
 PUT = "INSERT OR REPLACE INTO part VALUES (?, ?, ?, ?, ?, ?)"
 HEAD = "INSERT OR REPLACE INTO head VALUES (1, ?, ?)"
 
 
 def write_head(
-    connection: sqlite3.Connection, about: dict[str, Any], commit: int, parts: Listing
+    connection: sqlite3.Connection,
+    about: dict[str, Any],
+    commit: int,
+    parts: Listing,
+    attached: Tally | None = None,
 ) -> None:
     """Write what the file says of itself."""
     counts = {"commit": commit, "parts": len(parts), "tally": parts.tally}
+    if attached is not None:
+        counts |= {"attached": attached.rows, "attached_tally": attached.total}
     text = json.dumps({"format": FORMAT, "version": VERSION, **counts, **about})
     connection.execute(HEAD, (text, zlib.crc32(text.encode())))
 
@@ -49,6 +56,16 @@ def read_head(connection: sqlite3.Connection, name: Path | str) -> dict[str, Any
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         pass
     raise CollectionFileError(f"{name}: its head is damaged", hint=DAMAGED)
+
+
+def take_tally(about: dict[str, Any], version: int, name: Path | str) -> Tally | None:
+    """Take out of a head what it says of attached blobs, if its file can have any."""
+    tally = Tally(about.pop("attached", None), about.pop("attached_tally", None))
+    if version == 1:
+        return None
+    if not all(type(count) is int and count >= 0 for count in tally):
+        raise CollectionFileError(f"{name}: its head is damaged", hint=DAMAGED)
+    return tally
 
 
 @contextmanager

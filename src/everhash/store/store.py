@@ -6,15 +6,17 @@ import os
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
 from everhash.errors import CollectionFileError, ReadOnlyError, StoreError
+from everhash.store.attached import Blob, Tally, all_blobs, ends_of, read_blobs, write_blobs
 from everhash.store.connection import (
     LOG_BYTES,
     PAGE,
+    add_attached,
     beside,
     check_free,
     check_log,
@@ -37,6 +39,7 @@ from everhash.store.making import (
     lay_out,
     name_anew,
     read_head,
+    take_tally,
     write_head,
 )
 from everhash.store.parts import DAMAGED, Arrays, Key, Listing, Part, checksum, unpack
@@ -57,6 +60,7 @@ class Transaction:
         self.commit = store.commit + 1
         self.parts = Listing(store.parts)
         self.about = dict(store.about)
+        self.attached = store.attached
 
     def put(self, key: Key, rows: int, data: bytes) -> None:
         """Write a part, in place of the one of that name."""
@@ -69,9 +73,19 @@ class Transaction:
         self._store.run(DELETE, key)
         del self.parts[key]
 
+    def attach(self, blobs: Mapping[int, bytes | None]) -> None:
+        """Write blobs in place of those with their numbers; None deletes one."""
+        connection, name = self._store.connection, self._store.name
+        if self.attached is None:
+            if all(data is None for data in blobs.values()):
+                return
+            add_attached(connection)
+            self.attached = Tally(0, 0)
+        self.attached = write_blobs(connection, blobs, self.attached, name)
+
 
 class Store:
-    """Parts by kind and start, in one file.
+    """Parts by kind and start, and blobs attached by number, in one file.
 
     One process writes, under a lock; any number read. `reading()` holds one state of the file for
     as long as it lasts; the writer goes on meanwhile.
@@ -90,6 +104,8 @@ class Store:
         self.parts = Listing()
         self.about: dict[str, Any] = {}
         self.commit = 0
+        self.attached: Tally | None = None
+        """What the head says of attached blobs; None in a file that never had any."""
         self._kind, seconds = read_durability(durability)
         self._lock = lock
         if lock is None and path is not None and not readonly:
@@ -213,13 +229,16 @@ class Store:
 
     def load_listing(self) -> None:
         """Read what the file says it holds, and hold the list of parts against its head."""
+        version = check_tables(self.connection, self.name)
         about = read_head(self.connection, self.name)
+        attached = take_tally(about, version, self.name)
         rows = self.run("SELECT kind, start, rows, written, checksum FROM part").fetchall()
         whole = all(type(a) is type(b) for row in rows for a, b in zip(row, ROW, strict=True))
         parts = Listing({Key(*row[:2]): Part(*row[2:]) for row in rows if whole})
         if not whole or (len(rows), parts.tally) != (about.pop("parts"), about.pop("tally")):
             raise CollectionFileError(f"{self.name}: parts are missing", hint=DAMAGED)
         self.parts, self.about, self.commit = parts, about, about.pop("commit")
+        self.attached = attached
 
     def starts(self, kind: str) -> list[int]:
         """Return where the parts of a kind start, ascending."""
@@ -243,6 +262,22 @@ class Store:
         """Return a part's arrays."""
         return unpack(self.read_bytes(key, part), key)
 
+    def read_attached(self, numbers: list[int]) -> dict[int, bytes]:
+        """Return the attached blobs with these numbers, as many as the file has by now."""
+        with typed_errors(self.name):
+            if self.attached is None and check_tables(self.connection, self.name) == 1:
+                return {}
+            return read_blobs(self.connection, numbers, self.name)
+
+    def all_attached(self) -> Iterator[Blob]:
+        """Go through all attached blobs by their numbers, unchecked."""
+        with typed_errors(self.name):
+            yield from () if self.attached is None else all_blobs(self.connection)
+
+    def attached_ends(self) -> tuple[int, int] | None:
+        """Return the smallest and the largest number of an attached blob."""
+        return None if self.attached is None else ends_of(self.connection)
+
     # Writing
 
     def check_writable(self) -> None:
@@ -264,7 +299,7 @@ class Store:
                 change = Transaction(self)
                 yield change
                 self._give_back_space()
-                write_head(self.connection, change.about, change.commit, change.parts)
+                self._write_head(change)
                 committing = True
                 self.run("COMMIT")
             except BaseException:
@@ -274,6 +309,7 @@ class Store:
                     self._erase_from_log()
                 raise
         self.parts, self.about, self.commit = change.parts, change.about, change.commit
+        self.attached = change.attached
         if self._syncer is not None:
             self._syncer.committed()
 
@@ -284,11 +320,15 @@ class Store:
         """
         with suppress(sqlite3.Error, MemoryError):
             self.run("BEGIN IMMEDIATE")
-            write_head(self.connection, self.about, self.commit, self.parts)
+            self._write_head(self)
             self.run("COMMIT")
         with suppress(sqlite3.Error, MemoryError):
             if self.connection.in_transaction:
                 self.run("ROLLBACK")
+
+    def _write_head(self, state: Store | Transaction) -> None:
+        """Write the head of a state."""
+        write_head(self.connection, state.about, state.commit, state.parts, state.attached)
 
     def _give_back_space(self) -> None:
         """Return free pages to the file system once they are a quarter of the file."""

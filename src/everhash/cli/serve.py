@@ -1,0 +1,83 @@
+"""`everhash serve`: a collection over HTTP."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import everhash
+from everhash.cli.arguments import File
+from everhash.cli.words import shown
+from everhash.errors import DataMissingError
+
+NEEDED = ("fastapi", "uvicorn")
+LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+def serve(
+    path: File,
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; others than this machine's need --keys.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen at; 0 picks a free one.")
+    ] = 8765,
+    keys: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of keys, as everhash key writes it. Without, only this machine is served.",
+            envvar="EVERHASH_KEYS",
+            show_default=False,
+        ),
+    ] = None,
+    readonly: Annotated[
+        bool,
+        typer.Option("--readonly", help="Refuse writes; follow a process that writes the file."),
+    ] = False,
+) -> None:
+    """Serve a collection over HTTP until Ctrl-C or SIGTERM; docs/service.md lists the routes.
+
+    Requests under way are finished, and the file is closed, before it ends.
+
+    Example: everhash serve shop.ever --port 8080 --keys keys.toml
+    """
+    check_extra()
+    from everhash.serve.app import make_app
+    from everhash.serve.keys import read_keys
+    from everhash.serve.running import bind, run
+
+    known = None if keys is None else read_keys(keys)
+    opener = partial(everhash.open, path, readonly=readonly)
+    app = make_app(opener, keys=known, readonly=readonly, public=not is_local(host))
+    logging.basicConfig(level=logging.WARNING, format=LINE)
+    listening = bind(host, port)
+    address = f"[{host}]" if ":" in host else host
+    line = f"serving {shown(path)} at http://{address}:{listening.getsockname()[1]}"
+    run(app, listening, lambda: typer.echo(line))
+
+
+def check_extra() -> None:
+    """Say what to install if the service's packages are not there."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise DataMissingError(
+            f"the service needs {' and '.join(missing)}", hint='pip install "everhash[serve]"'
+        )
+
+
+def is_local(host: str) -> bool:
+    """Whether only this machine can reach an address.
+
+    >>> is_local("127.0.0.1"), is_local("0.0.0.0")
+    (True, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

@@ -1,0 +1,213 @@
+"""Matches, entries and reports on their way in.
+
+An answer is not to be trusted: whatever has another form raises, and `Service.reading` says so.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.collection.attachments import image_type
+from everhash.collection.labels import LabelInfo
+from everhash.index.ids import Id, as_id
+from everhash.index.index import Entry
+from everhash.index.matches import Explanation, Matches
+from everhash.index.refresh import RefreshReport
+from everhash.learn.model_format import label_from_json
+
+SERVED = ("version", "readonly")
+"""Of a service's `stats`: what a collection's own have not."""
+WIDEST = 1 << 31
+"""Columns of a table of matches stay below this: there are no more entries."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What was found for some of the queries, one after another."""
+
+    counts: NDArray[np.int64]
+    ids: NDArray[Any]
+    distances: NDArray[np.float32]
+    labels: NDArray[Any]
+    novelty: NDArray[np.float32]
+    explanations: list[list[Explanation]]
+    columns: int
+    """Of the table they belong in, which may be wider than any of them is long."""
+
+
+def found_in_json(answer: dict[str, Any], *, explain: bool) -> Found:
+    """Read what was found for a few queries; NaN stands for a novelty that JSON cannot write."""
+    matches = answer["matches"]
+    found = [item for match in matches for item in match["found"]]
+    return Found(
+        counts=np.array([len(match["found"]) for match in matches], np.int64),
+        ids=_ids([item["id"] for item in found]),
+        distances=_floats([item["distance"] for item in found], np.inf),
+        labels=_objects([_label(item["label"]) for item in found]),
+        novelty=_floats([match["novelty"] for match in matches], np.nan),
+        explanations=[_explanations(match) for match in matches] if explain else [],
+        columns=int(answer["columns"]),
+    )
+
+
+def found_in_table(body: bytes) -> Found:
+    """Read what was found for many queries, a row of a table each."""
+    import pyarrow as pa
+
+    try:
+        with pa.ipc.open_stream(pa.py_buffer(body)) as stream:
+            table = stream.read_all()
+        table.validate(full=True)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(str(error)) from None
+    about = json.loads(table.schema.metadata[b"everhash"])
+    queries = table.column("query").to_numpy()
+    texts = table.column("label").to_pylist()
+    labels = {text: None if text is None else _label(json.loads(text)) for text in set(texts)}
+    novelty = np.frombuffer(base64.b64decode(about["novelty"], validate=True), "<f4")
+    if len(novelty) != about["queries"] or (np.diff(queries) < 0).any():
+        raise ValueError("another number of queries, or another order")
+    return Found(
+        counts=np.bincount(queries, minlength=len(novelty)),
+        ids=_id_column(table.column("id"), about["ids"]),
+        distances=table.column("distance").to_numpy().astype(np.float32),
+        labels=_objects([labels[text] for text in texts]),
+        novelty=novelty.astype(np.float32),
+        explanations=[],
+        columns=int(about["columns"]),
+    )
+
+
+def joined(parts: list[Found], n: int) -> Matches:
+    """Put what was found for all n queries into one table, padded as a search pads it."""
+    counts = np.concatenate([part.counts for part in parts])
+    columns = max(part.columns for part in parts)
+    if len(counts) != n or not counts.max() <= columns < WIDEST:
+        raise ValueError("another number of queries or columns")
+    there = np.arange(columns) < counts[:, None]
+    ids = _filled(there, None, [part.ids for part in parts])
+    return Matches(
+        ids=ids.astype(np.int64) if _all_numbers(parts) and there.all() else ids,
+        distances=_filled(there, np.float32(np.inf), [part.distances for part in parts]),
+        labels=_filled(there, None, [part.labels for part in parts]),
+        counts=counts,
+        novelty=np.concatenate([part.novelty for part in parts]),
+        explanations=[row for part in parts for row in part.explanations],
+    )
+
+
+def _all_numbers(parts: list[Found]) -> bool:
+    return all(part.ids.dtype == np.int64 for part in parts)
+
+
+def _filled(there: NDArray[np.bool_], padding: Any, columns: list[NDArray[Any]]) -> NDArray[Any]:
+    """Return a table that has values where it should, row by row, and padding elsewhere."""
+    table = np.full(there.shape, padding)
+    table[there] = np.concatenate(columns)
+    return table
+
+
+def entry_of(told: dict[str, Any]) -> Entry:
+    """Read an entry."""
+    home, code = told["home"], told["code"]
+    return Entry(
+        as_id(told["id"]),
+        tuple(label_from_json(label) for label in told["labels"]),
+        None if home is None else int(home),
+        None if code is None else np.array(code, np.int8) > 0,
+    )
+
+
+def label_info_of(told: dict[str, Any]) -> LabelInfo:
+    """Read how a label stands."""
+    lessons, codeword = told["lessons"], told["codeword"]
+    return LabelInfo(
+        label_from_json(told["label"]),
+        int(told["cycle"]),
+        int(told["entries"]),
+        None if lessons is None else int(lessons),
+        None if codeword is None else np.array(codeword, np.int8),
+    )
+
+
+def report_of(told: dict[str, Any]) -> RefreshReport:
+    """Read what a refresh did."""
+    return RefreshReport(**{field.name: told[field.name] for field in fields(RefreshReport)})
+
+
+def stats_of(told: dict[str, Any]) -> dict[str, Any]:
+    """Read how a collection stands, as it says itself."""
+    stats = {name: value for name, value in told.items() if name not in SERVED}
+    if stats["entries"] == 0:  # a service tells what was learned, a collection does not
+        stats |= {"labels": 0, "cycles": 0, "width": 0}
+    return stats
+
+
+def job_of(told: dict[str, Any]) -> str:
+    """Read the number of a job."""
+    number = told["job"]
+    if not re.fullmatch(r"[\w-]{1,64}", number, re.ASCII):
+        raise ValueError("no number of a job")
+    return str(number)
+
+
+def picture_of(data: bytes) -> bytes:
+    """Read a thumbnail."""
+    if image_type(data) is None:
+        raise ValueError("no picture")
+    return data
+
+
+def ids_of(told: list[Any]) -> list[Id]:
+    """Read ids."""
+    return [as_id(value) for value in told]
+
+
+def after(start: int, told: Any) -> int | None:
+    """Read where the next page starts, None after the last; never where one has been."""
+    if told is None:
+        return None
+    if not isinstance(told, int) or told <= start:
+        raise ValueError("a page that goes back")
+    return told
+
+
+def _explanations(match: dict[str, Any]) -> list[Explanation]:
+    told = [item["explanation"] for item in match["found"]]
+    return [
+        Explanation(_label(why["label"]), int(why["cycle"]), np.array(why["bits"], np.int8))
+        for why in told
+    ]
+
+
+def _label(told: Any) -> Any:
+    return None if told is None else label_from_json(told)
+
+
+def _ids(told: list[Any]) -> NDArray[Any]:
+    ids = ids_of(told)
+    return np.array(ids, np.int64) if all(isinstance(i, int) for i in ids) else _objects(ids)
+
+
+def _id_column(column: Any, kind: str) -> NDArray[Any]:
+    if kind == "int":
+        numbers: NDArray[Any] = column.to_numpy().astype(np.int64, casting="safe")
+        return numbers
+    values = column.to_pylist()
+    return _ids([json.loads(text) for text in values] if kind == "json" else values)
+
+
+def _objects(values: list[Any]) -> NDArray[Any]:
+    """Return a column, of tuples too: a list of them would become a table."""
+    return np.fromiter(values, object, len(values))
+
+
+def _floats(values: list[Any], missing: float) -> NDArray[np.float32]:
+    return np.array([missing if value is None else value for value in values], np.float32)

@@ -1,0 +1,305 @@
+"""A collection behind a service: the calls of `Collection`, and their results."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from everhash import peers
+from everhash.client import answers, requests
+from everhash.client.address import Address, check_key, check_timeout
+from everhash.client.connections import Connections, Request
+from everhash.client.faults import error_from
+from everhash.client.service import Service, with_query
+from everhash.client.snapshots import write_snapshot
+from everhash.codes import Codes
+from everhash.collection.attachments import Attachment
+from everhash.collection.labels import LabelInfo
+from everhash.index.ids import Id
+from everhash.index.index import Entry
+from everhash.index.matches import Matches
+from everhash.index.refresh import RefreshReport
+from everhash.stream import as_labels
+
+PAGE = 1000
+"""Entries, or labels, asked for at a time."""
+PAUSES = (0.01, 1.0)
+"""Seconds between two looks at a refresh, at first and at most."""
+
+
+class RemoteCollection:
+    """Entries that keep coming, behind a service; calls and results are those of `Collection`.
+
+    A call that changes something is one request, and one transaction there. A search of more
+    queries than a request may have is several, between which others may write. Calls of several
+    threads on one object go side by side.
+
+    `connect` makes them.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._has_codewords: bool | None = None
+
+    # Writing
+
+    def learn(self, X: ArrayLike, y: Any = None) -> None:
+        """Move the mapping by rows and their labels; index nothing."""
+        self._write("/learn", requests.batch_of(X, y))
+
+    def add(
+        self,
+        X: ArrayLike,
+        ids: Iterable[Any] | None = None,
+        y: Any = None,
+        *,
+        payloads: Iterable[Any] | None = None,
+        thumbnails: Iterable[bytes | None] | None = None,
+    ) -> list[Id]:
+        """Add entries and return their ids; see `Collection.add`."""
+        return self._enter("/add", requests.batch_of(X, y, ids, payloads, thumbnails))
+
+    def ingest(
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        ids: Iterable[Any] | None = None,
+        *,
+        payloads: Iterable[Any] | None = None,
+        thumbnails: Iterable[bytes | None] | None = None,
+    ) -> list[Id]:
+        """Learn from rows and add them, in one transaction; return their ids. See `add`."""
+        return self._enter("/ingest", requests.batch_of(X, y, ids, payloads, thumbnails))
+
+    def _enter(self, route: str, batch: requests.Batch) -> list[Id]:
+        answer = self._write(route, batch)
+        with self._service.reading():
+            return answers.ids_of(answer["ids"])
+
+    def _write(self, route: str, batch: requests.Batch) -> dict[str, Any]:
+        most = self._service.limits.rows
+        return self._service.send(requests.write_request(route, batch, most))
+
+    def label(self, ids: Iterable[Any], y: Any) -> None:
+        """Give entries these labels instead of what they had."""
+        names = requests.plain_ids(ids)
+        labels = requests.labels_of(as_labels(y, len(names)), len(names))
+        self._service.post("/label", {"ids": names, "labels": labels}, writes=True)
+
+    def attach(
+        self,
+        ids: Iterable[Any],
+        *,
+        payloads: Iterable[Any] | None = None,
+        thumbnails: Iterable[bytes | None] | None = None,
+    ) -> None:
+        """Give entries payloads or thumbnails instead of what they had; see `Collection.attach`."""
+        content = requests.attach_content(requests.plain_ids(ids), payloads, thumbnails)
+        self._service.post("/attach", content, writes=True)
+
+    def remove(self, ids: Iterable[Any]) -> int:
+        """Forget entries and return how many there were. Their ids are never used again."""
+        answer = self._service.post("/remove", {"ids": requests.plain_ids(ids)}, writes=True)
+        with self._service.reading():
+            return int(answer["removed"])
+
+    def refresh(self, *, dry_run: bool = False) -> RefreshReport:
+        """Bring unlabelled entries up to date with the newest mapping; return when they are."""
+        target = with_query("/refresh", {"dry_run": bool(dry_run)})
+        report = self._service.send(Request("POST", target, b"{}", repeatable=bool(dry_run)))
+        if not dry_run:
+            with self._service.reading():
+                number = answers.job_of(report)
+            report = self._report_of(number)
+        with self._service.reading():
+            return answers.report_of(report)
+
+    def _report_of(self, number: str) -> Any:
+        """Wait for a refresh, and return its report."""
+        pause, longest = PAUSES
+        while (job := self._service.get(f"/jobs/{number}")).get("state") == "running":
+            time.sleep(pause)
+            pause = min(2 * pause, longest)
+        if job.get("error") is not None:
+            raise error_from(job, self._service.name)
+        return job.get("report")
+
+    # Reading
+
+    def __len__(self) -> int:
+        answer = self._service.get("/stats")
+        with self._service.reading():
+            return int(answer["entries"])
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(self.has([value])[0])
+
+    def has(self, ids: Iterable[Any]) -> NDArray[np.bool_]:
+        """Return for each id whether an entry has it, or had it before it was removed."""
+        found = self._some("/has", "has", requests.plain_ids(ids))
+        with self._service.reading():
+            return np.array(found, np.bool_)
+
+    def get(self, ids: Iterable[Any]) -> list[Entry]:
+        """Return what is known of entries."""
+        found = self._some("/get", "entries", requests.plain_ids(ids))
+        with self._service.reading():
+            return [answers.entry_of(told) for told in found]
+
+    def attachments(self, ids: Iterable[Any]) -> list[Attachment]:
+        """Return what entries carry."""
+        names = requests.plain_ids(ids)
+        told = self._some("/get", "entries", names)
+        with self._service.reading():
+            carried = [(entry["payload"], entry["thumbnail"] is True) for entry in told]
+        return [
+            Attachment(payload, self._picture(name) if has_picture else None)
+            for name, (payload, has_picture) in zip(names, carried, strict=True)
+        ]
+
+    def _picture(self, name: Id) -> bytes:
+        kind = "str" if isinstance(name, str) else "int"
+        request = Request("GET", with_query("/thumbnail", {"id": name, "kind": kind}))
+        with self._service.answering(request) as reply, self._service.reading():
+            return answers.picture_of(reply.whole())
+
+    def _some(self, route: str, field: str, names: list[Id]) -> list[Any]:
+        """Return what a service tells of ids, asked for as many at a time as it takes."""
+        most, found = self._service.limits.rows, []
+        for start in range(0, len(names), most):
+            part = names[start : start + most]
+            answer = self._service.post(route, {"ids": part})
+            with self._service.reading():
+                if len(answer[field]) != len(part):
+                    raise ValueError("not one for each id")
+                found += answer[field]
+        return found
+
+    def entries(self) -> Iterator[Entry]:
+        """Go through all entries in order of arrival."""
+        start: int | None = 0
+        while start is not None:
+            page = self._service.get("/entries", start=start, limit=PAGE, codes=True)
+            with self._service.reading():
+                entries = [answers.entry_of(told) for told in page["entries"]]
+                start = answers.after(start, page["next"])
+            yield from entries
+
+    def labels(self) -> list[LabelInfo]:
+        """Return all labels in order of arrival, and how each of them stands."""
+        infos: list[LabelInfo] = []
+        while True:
+            page = self._service.get("/labels", start=len(infos), limit=PAGE)
+            with self._service.reading():
+                infos += [answers.label_info_of(told) for told in page["labels"]]
+                if len(infos) >= page["total"] or not page["labels"]:
+                    return infos
+
+    def search(
+        self,
+        X: ArrayLike | Codes,
+        k: int = 10,
+        distance: str = "asymmetric",
+        *,
+        labels: Iterable[Hashable] | None = None,
+        ids: Iterable[Any] | None = None,
+        explain: bool = False,
+    ) -> Matches:
+        """Return the k nearest entries of each query; see `Index.search`. X has to be rows."""
+        rows = requests.queries_of(X, distance)
+        options = {"k": requests.check_k(k), "distance": distance, "explain": bool(explain)}
+        options |= requests.filters_of(labels, ids)
+        return self._find("/search", rows, options)
+
+    def search_radius(
+        self, X: ArrayLike | Codes, r: float, distance: str = "hamming", *, explain: bool = False
+    ) -> Matches:
+        """Return all entries no farther than r, nearest first. X has to be rows."""
+        rows = requests.queries_of(X, distance)
+        options = {"r": requests.check_radius(r), "distance": distance, "explain": bool(explain)}
+        return self._find("/radius", rows, options)
+
+    def _find(self, route: str, rows: NDArray[np.float32], options: dict[str, Any]) -> Matches:
+        service, parts = self._service, []
+        for request in requests.search_requests(route, rows, options, service.limits):
+            with service.answering(request) as reply, service.reading():
+                if reply.content_type == requests.ARROW:
+                    parts.append(answers.found_in_table(reply.whole()))
+                    continue
+                found = answers.found_in_json(service.content(reply), explain=options["explain"])
+            parts.append(replace(found, novelty=self._novelty(found.novelty)))
+        with service.reading():
+            return answers.joined(parts, len(rows))
+
+    def _novelty(self, told: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return novelties with those that JSON cannot write: infinite while there is no label."""
+        if not np.isnan(told).any():
+            return told
+        if self._has_codewords is None:
+            stats = self.stats()
+            with self._service.reading():
+                self._has_codewords = peers.describe(stats["method"]).codewords
+        return np.where(np.isnan(told), np.float32(np.inf), told) if self._has_codewords else told
+
+    def stats(self) -> dict[str, Any]:
+        """Return what an operator wants to see, but not where the file is."""
+        told = self._service.get("/stats")
+        with self._service.reading():
+            return answers.stats_of(told)
+
+    # The file
+
+    def snapshot(self, path: str | os.PathLike[str]) -> None:
+        """Copy the collection as it is now to a file here. That takes a key of an admin."""
+        request = Request("GET", "/snapshot", accept="application/vnd.sqlite3")
+        write_snapshot(Path(path), self._service, request)
+
+    def close(self) -> None:
+        """Let go of the service. Calls after this raise `ReadOnlyError`."""
+        self._service.connections.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<everhash.RemoteCollection {self._service.name}>"
+
+
+def connect(
+    url: str, key: str | None = None, timeout: float = 60, *, insecure: bool = False
+) -> RemoteCollection:
+    """Use a collection that `everhash serve` serves as if it were here.
+
+    Args:
+        url: of the service, as "https://example.org" or "http://localhost:8765".
+        key: as `everhash key` printed it, if the service wants one.
+        timeout: seconds to wait for an answer; also for a service that is starting or busy.
+        insecure: send the key over plain http to another machine.
+    """
+    address = Address.of(url)
+    seconds = check_timeout(timeout)
+    secret = check_key(key, address, insecure=insecure)
+    connections = Connections(address, secret, seconds)
+    try:
+        remote = RemoteCollection(Service(connections, seconds))
+        len(remote)  # a service that is not ready, or a key that is not known, is found out here
+    except BaseException:
+        connections.close()
+        raise
+    return remote

@@ -1,0 +1,99 @@
+"""Making collections, opening them, and bringing them back from snapshots."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from everhash import peers
+from everhash.collection.collection import Collection
+from everhash.collection.loading import fresh_about
+from everhash.collection.recorder import pieces_of
+from everhash.errors import OptionError
+from everhash.index.index import CODINGS
+from everhash.learn.stream_hasher import StreamHasher
+from everhash.store.store import Store
+
+
+def create(
+    path: str | os.PathLike[str] | None,
+    dim: int | None = None,
+    bits: int = 32,
+    *,
+    labels_per_cycle: int | str | None = "auto",
+    random_state: int | None = 0,
+    method: str = "everhash",
+    hasher: StreamHasher | None = None,
+    coding: str = "home",
+    keep_features: bool = True,
+    durability: str = "commit",
+) -> Collection:
+    """Make a collection.
+
+    Args:
+        path: of the new file; None keeps the collection in memory.
+        dim: features a row.
+        bits: k, hash functions of a cycle; a code takes this many bits.
+        labels_per_cycle: rho, labels that share k functions; see `OnlineHasher`.
+        random_state: seed.
+        method: how codes are learned; `everhash.peers.names()` lists what there is.
+        hasher: one with other options, or one that has learned already, instead of the above.
+        coding: "home" or "full"; see `Index`.
+        keep_features: keep features of unlabelled entries, so that they can be refreshed.
+        durability: "commit", "interval:100ms" or "none": when a call reaches the disk.
+    """
+    if hasher is None:
+        hasher = _made(method, bits, labels_per_cycle, random_state)
+    if not hasher.__sklearn_is_fitted__():
+        if dim is None:
+            raise OptionError("how many features has a row?", hint="pass dim=")
+        hasher.begin(dim)
+    elif dim not in (None, hasher.n_features_in_):
+        raise OptionError(f"dim is {dim}, but the hasher has {hasher.n_features_in_} features")
+    if coding not in CODINGS:
+        raise OptionError(f"coding {coding!r} is unknown", hint="choose from home, full")
+    options = {"coding": coding, "keep_features": bool(keep_features), "certify": True}
+    model = hasher.to_bytes()
+    about = {**fresh_about(options), "model_bytes": len(model)}
+    target = None if path is None else Path(path)
+    store = Store.create(target, about, pieces_of("model", model), durability=durability)
+    try:
+        return Collection(store)
+    except BaseException:
+        store.discard()
+        raise
+
+
+def _made(
+    method: str, bits: int, labels_per_cycle: int | str | None, random_state: int | None
+) -> StreamHasher:
+    """Return a hasher; labels a cycle are passed on only if somebody chose them."""
+    options: dict[str, Any] = {"random_state": random_state}
+    if labels_per_cycle != "auto":
+        options["labels_per_cycle"] = labels_per_cycle
+    return peers.get(method, bits, **options)
+
+
+def open(  # noqa: A001 - the name users know from files
+    path: str | os.PathLike[str], *, readonly: bool = False, durability: str = "commit"
+) -> Collection:
+    """Open a collection.
+
+    Args:
+        path: of its file.
+        readonly: read, beside a writer that may go on; see `Collection.catch_up`.
+        durability: "commit", "interval:100ms" or "none": when a call reaches the disk.
+    """
+    store = Store.open(Path(path), readonly=readonly, durability=durability)
+    try:
+        return Collection(store)
+    except BaseException:
+        store.close()
+        raise
+
+
+def restore(snapshot: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
+    """Make a collection at `path` from a snapshot, after reading all of it."""
+    with open(snapshot, readonly=True) as source:
+        source.snapshot(path)

@@ -1,0 +1,104 @@
+"""What happens, told to whoever listens: server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from everhash.serve import limits
+from everhash.serve.errors import busy
+
+PING = 15.0
+"""Seconds of silence after which a comment is sent, so that nobody in between hangs up."""
+BACKLOG = 256
+"""Events that may wait for a slow listener before it is dropped."""
+FIRST = 20
+"""Ids an event names."""
+NEW_LABELS = 100
+"""New labels an event names."""
+
+Event = tuple[str, dict[str, Any]]
+"""Its type, and what it says."""
+
+
+def text_of(event: Event) -> bytes:
+    r"""Return an event as it is sent.
+
+    >>> text_of(("removed", {"count": 1}))
+    b'event: removed\ndata: {"count":1}\n\n'
+    """
+    kind, data = event
+    return f"event: {kind}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()
+
+
+class Listener:
+    """One connection, and the events that wait for it."""
+
+    def __init__(self) -> None:
+        self.queue: asyncio.Queue[bytes | None] = asyncio.Queue(BACKLOG)
+
+    def tell(self, text: bytes) -> bool:
+        """Let an event wait for this listener; False if it has fallen too far behind."""
+        try:
+            self.queue.put_nowait(text)
+        except asyncio.QueueFull:
+            return False
+        return True
+
+    def end(self) -> None:
+        """Let the connection end, whatever still waits."""
+        while not self.queue.empty():
+            self.queue.get_nowait()
+        self.queue.put_nowait(None)
+
+
+class Events:
+    """All listeners. Only the event loop touches it."""
+
+    def __init__(self) -> None:
+        self._listeners: set[Listener] = set()
+
+    def __len__(self) -> int:
+        return len(self._listeners)
+
+    def publish(self, event: Event) -> None:
+        """Tell everybody; those who do not keep up are dropped and may come again."""
+        if not self._listeners:
+            return
+        text = text_of(event)
+        for listener in list(self._listeners):
+            if not listener.tell(text):
+                listener.end()
+                self._listeners.discard(listener)
+
+    def join(self) -> Listener:
+        """Add a listener, if there is room for one."""
+        if len(self._listeners) >= limits.LISTENERS:
+            raise busy(
+                f"{limits.LISTENERS} connections listen already", "close one, or poll /stats"
+            )
+        listener = Listener()
+        self._listeners.add(listener)
+        return listener
+
+    async def stream(self, listener: Listener) -> AsyncIterator[bytes]:
+        """Go through a listener's events until it leaves or the service stops."""
+        try:
+            while True:
+                try:
+                    text = await asyncio.wait_for(listener.queue.get(), PING)
+                except TimeoutError:
+                    text = b": ping\n\n"
+                if text is None:
+                    return
+                yield text
+        finally:
+            self._listeners.discard(listener)
+
+    def end(self) -> None:
+        """Let all listeners go: the service stops."""
+        for listener in self._listeners:
+            listener.end()
+        self._listeners.clear()

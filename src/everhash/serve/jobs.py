@@ -1,0 +1,73 @@
+"""Work that outlives its request: a refresh, and how far it is."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from everhash.errors import EverhashError, UnknownNameError
+from everhash.index.refresh import RefreshReport
+from everhash.serve.errors import INTERNAL, describe
+
+KEPT = 100
+"""Jobs that can be asked for after they have ended."""
+
+
+@dataclass(eq=False)
+class Job:
+    """A refresh that runs, or ran."""
+
+    number: str
+    state: str = "running"
+    begun: bool = False
+    """Whether its turn has come: from then on it misses what is learned."""
+    report: RefreshReport | None = None
+    error: dict[str, Any] | None = None
+
+    def done(self, report: RefreshReport) -> None:
+        """Note that it has ended well."""
+        self.state, self.report = "done", report
+
+    def failed(self, error: Exception) -> None:
+        """Note that it has not."""
+        self.state, self.begun = "failed", True
+        self.error = describe(error) if isinstance(error, EverhashError) else INTERNAL
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the job as the service tells of it."""
+        return {
+            "job": self.number,
+            "state": self.state,
+            "progress": 1.0 if self.state == "done" else 0.0,
+            "report": None if self.report is None else asdict(self.report),
+            "error": self.error,
+        }
+
+
+class Jobs:
+    """The last jobs. Only the event loop touches it."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, Job] = {}
+        self._made = 0
+
+    @property
+    def waiting(self) -> Job | None:
+        """The job whose turn has not come: it will do all that another one could."""
+        return next((job for job in self._jobs.values() if not job.begun), None)
+
+    def make(self) -> Job:
+        """Begin a job, and forget the oldest."""
+        self._made += 1
+        job = self._jobs[str(self._made)] = Job(str(self._made))
+        while len(self._jobs) > KEPT:
+            del self._jobs[next(iter(self._jobs))]
+        return job
+
+    def find(self, number: str) -> Job:
+        """Return a job by its number."""
+        if number not in self._jobs:
+            raise UnknownNameError(
+                f"no job {number!r:.40}", hint=f"the last {KEPT} jobs since the start are kept"
+            )
+        return self._jobs[number]

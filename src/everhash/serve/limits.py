@@ -1,0 +1,65 @@
+"""How large requests may get, and how many and how long they may be, in one table.
+
+`GET /limits` serves it. What the library limits too stands in `everhash.limits`.
+"""
+
+from __future__ import annotations
+
+from everhash import limits
+from everhash.index.ids import LONGEST
+
+LABELS = 100_000
+"""labels of the collection; more of them widen the codes on a stranger's order"""
+
+NEW_LABELS = 1_000
+"""labels never seen before in one request"""
+
+QUERIES = 1_000
+"""rows of a search"""
+
+ROWS = 10_000
+"""rows, or ids, of any other request"""
+
+BODY = 64 << 20
+"""bytes of a body"""
+
+LABEL = 256
+"""characters of a label"""
+
+REQUESTS = 64
+"""requests worked on at once"""
+
+SECONDS = 60
+"""until an answer has to be there"""
+
+BODY_SECONDS = 30
+"""until a body has to be there"""
+
+HEAD_SECONDS = 10
+"""until the head of a request has to be there, from its first byte or the connection on"""
+
+BODIES = 256 << 20
+"""bytes of all bodies that are held at once"""
+
+ARRIVING = 256
+"""bodies that arrive at once"""
+
+LISTENERS = 32
+"""connections to /events"""
+
+TABLE: dict[str, int] = {
+    "dims": limits.DIMS,
+    "labels": LABELS,
+    "new_labels": NEW_LABELS,
+    "k": limits.RESULTS,
+    "queries": QUERIES,
+    "rows": ROWS,
+    "body": BODY,
+    "label": LABEL,
+    "id": LONGEST,
+    "payload": limits.PAYLOAD,
+    "thumbnail": limits.THUMBNAIL,
+    "requests": REQUESTS,
+    "seconds": SECONDS,
+}
+"""What clients have to know."""

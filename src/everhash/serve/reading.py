@@ -1,0 +1,122 @@
+"""What is read from the collection, in the search thread, as JSON tells it."""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.collection.attachments import Attachment, image_type
+from everhash.collection.collection import Collection
+from everhash.errors import InputError, UnknownIdError, UnknownNameError
+from everhash.index.ids import Id
+from everhash.index.index import Entry
+from everhash.learn.model_format import label_to_json
+from everhash.serve.errors import RefusedError
+
+SCAN = 16_384
+"""Places looked at for one page: a page may be short, and the next one goes on behind it."""
+TRIES = 5
+"""Looks at entries that another request may remove in between."""
+
+
+class Picture(NamedTuple):
+    """An image, and a name for just these bytes."""
+
+    data: bytes
+    media_type: str
+    tag: str
+
+
+def tell_entries(
+    collection: Collection, start: int, limit: int, *, unlabelled: bool, codes: bool
+) -> dict[str, Any]:
+    """Return a page of entries in order of arrival, and where the next one starts."""
+    for _ in range(TRIES):
+        total, entries, after = _page(collection, start, limit, unlabelled=unlabelled)
+        try:
+            told = _tell(collection, entries, codes=codes)
+        except UnknownIdError:  # removed by the writer a moment ago
+            continue
+        return {"total": total, "next": after, "entries": told}
+    raise RefusedError(503, InputError("entries go as fast as they are read", hint="try again"))
+
+
+def _page(
+    collection: Collection, start: int, limit: int, *, unlabelled: bool
+) -> tuple[int, list[Entry], int | None]:
+    with collection._turn:  # all of the page from one state
+        index = collection._state().index
+        arrived, place = index.arrived, start
+        end, found = min(arrived, start + SCAN), list[Entry]()
+        while place < end and len(found) < limit:
+            step = min(end, place + limit - len(found))
+            entries = index.entries(place, step)
+            found += [entry for entry in entries if not (unlabelled and entry.labels)]
+            place = step
+        total = int(collection.stats()["unlabelled"]) if unlabelled else len(index)
+    return total, found, place if place < arrived else None
+
+
+def tell_some(collection: Collection, ids: list[Any]) -> dict[str, Any]:
+    """Return what is known of entries."""
+    return {"entries": _tell(collection, collection.get(ids), codes=True)}
+
+
+def tell_has(collection: Collection, ids: list[Any]) -> dict[str, Any]:
+    """Return which ids are taken."""
+    return {"has": collection.has(ids).tolist()}
+
+
+def _tell(collection: Collection, entries: list[Entry], *, codes: bool) -> list[dict[str, Any]]:
+    carried = collection.attachments([entry.id for entry in entries]) if entries else []
+    pairs = zip(entries, carried, strict=True)
+    return [_entry(entry, attachment, codes=codes) for entry, attachment in pairs]
+
+
+def _entry(entry: Entry, attachment: Attachment, *, codes: bool) -> dict[str, Any]:
+    told = {
+        "id": entry.id,
+        "labels": [label_to_json(label) for label in entry.labels],
+        "home": entry.home,
+        "payload": attachment.payload,
+        "thumbnail": attachment.thumbnail is not None,
+    }
+    code = None if entry.code is None else entry.code.astype(np.int8).tolist()
+    return {**told, "code": code} if codes else told
+
+
+def tell_labels(collection: Collection, start: int, limit: int) -> dict[str, Any]:
+    """Return a page of labels in order of arrival."""
+    labels = collection.labels()
+    page = [
+        {
+            "label": label_to_json(info.label),
+            "cycle": info.cycle,
+            "entries": info.entries,
+            "lessons": info.lessons,
+            "codeword": None if info.codeword is None else info.codeword.tolist(),
+        }
+        for info in islice(labels, start, start + limit)
+    ]
+    return {"total": len(labels), "labels": page}
+
+
+def picture_of(collection: Collection, name: Id) -> Picture:
+    """Return the thumbnail of an entry."""
+    data = collection.attachments([name])[0].thumbnail
+    if data is None:
+        raise UnknownNameError(f"entry {name!r} has no thumbnail", hint="POST /attach gives it one")
+    tag = hashlib.sha256(data).hexdigest()[:32]
+    return Picture(data, image_type(data) or "application/octet-stream", tag)
+
+
+def rows_of_entries(collection: Collection, ids: list[Any]) -> NDArray[np.float32]:
+    """Return the features of entries, to search with."""
+    try:
+        return collection.features(ids)
+    except InputError as error:
+        raise RefusedError(409, error) from None

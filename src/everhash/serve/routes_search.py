@@ -1,0 +1,187 @@
+"""Searching: the route that has to be fast."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qsl
+
+import numpy as np
+from fastapi import FastAPI, Request, Response
+from numpy.typing import NDArray
+
+from everhash import limits as library
+from everhash.collection.collection import Collection
+from everhash.errors import InputError, OptionError
+from everhash.index.matches import Matches
+from everhash.serve import limits
+from everhash.serve.access import header
+from everhash.serve.answers import ARROW, as_arrow, as_json
+from everhash.serve.bodies import JSON, Given, check_count, read_body
+from everhash.serve.describing import BINARY, PROBLEMS, body, query
+from everhash.serve.fields import (
+    distance_of,
+    flag_of,
+    ids_of,
+    k_of,
+    label_of,
+    rows_of,
+    take,
+)
+from everhash.serve.intake import BODY
+from everhash.serve.reading import rows_of_entries
+from everhash.serve.schemas import RadiusRequest, SearchAnswer, SearchRequest
+from everhash.serve.service import Service
+from everhash.serve.shortcut import Answer
+from everhash.stream import as_rows
+
+SEARCH = frozenset(SearchRequest.model_fields)
+RADIUS = frozenset(RadiusRequest.model_fields)
+AS_JSON = JSON.encode()
+FARTHEST = float(np.finfo(np.float32).max)
+"""No distance is larger."""
+DISTANCE = {"type": "string", "enum": ["asymmetric", "hamming"]}
+WHOLE = {"type": "integer", "minimum": 1, "maximum": library.RESULTS}
+ANSWERS: dict[int | str, dict[str, Any]] = {
+    **PROBLEMS,
+    200: {"model": SearchAnswer, "description": "What was found.", "content": {ARROW: BINARY}},
+}
+
+
+def add_search_routes(app: FastAPI, service: Service) -> None:
+    """Add /search and /radius."""
+    options = [
+        query("k", WHOLE, "Entries a query, where the body does not say."),
+        query("distance", DISTANCE, "Which distance, where the body does not say."),
+    ]
+    described = body(SearchRequest, rows=True) | {"parameters": options}
+
+    @app.post("/search", responses=ANSWERS, response_model=None, openapi_extra=described)
+    async def nearest(request: Request) -> Response:
+        """Find the nearest entries of each query, ties to the entry added first."""
+        return _response(await search(service, request.scope))
+
+    options = [
+        query("r", {"type": "number"}, "How far, where the body does not say."),
+        query("distance", DISTANCE, "Which distance, where the body does not say."),
+    ]
+    described = body(RadiusRequest, rows=True) | {"parameters": options}
+
+    @app.post("/radius", responses=ANSWERS, response_model=None, openapi_extra=described)
+    async def within(request: Request) -> Response:
+        """Find all entries no farther than r, nearest first."""
+        return _response(await search_radius(service, request.scope))
+
+
+async def search(service: Service, scope: Any) -> Answer:
+    """Answer /search; one row and nothing else asked for is searched with others of its kind."""
+    given = await _given(service, scope, SEARCH)
+    told, arrow = given.fields, _wants_arrow(scope)
+    k, distance = k_of(told.get("k", 10)), distance_of(told.get("distance", "asymmetric"))
+    if told.get("ids") is not None:
+        rows = await _queries_by_id(service, given)
+    else:
+        rows = _queries(service, given)
+        if len(rows) == 1 and not arrow and _is_plain(told):
+            return await service.nearest(rows, k, distance), AS_JSON
+    labels, within = _labels(given), ids_of(given, "within")
+    explain = _explain(given, arrow=arrow)
+
+    def run(collection: Collection) -> Answer:
+        found = collection.search(rows, k, distance, labels=labels, ids=within, explain=explain)
+        return _written(found, arrow=arrow)
+
+    return await service.read(run)
+
+
+async def search_radius(service: Service, scope: Any) -> Answer:
+    """Answer /radius."""
+    given = await _given(service, scope, RADIUS)
+    r, distance = _radius(take(given, "r")), distance_of(given.fields.get("distance", "hamming"))
+    rows, arrow = _queries(service, given), _wants_arrow(scope)
+    explain = _explain(given, arrow=arrow)
+
+    def run(collection: Collection) -> Answer:
+        found = collection.search_radius(rows, r, distance, explain=explain)
+        return _written(found, arrow=arrow)
+
+    return await service.read(run)
+
+
+async def _given(service: Service, scope: Any, fields: frozenset[str]) -> Given:
+    """Return the fields of the body, completed from the query string."""
+    content: bytes = scope[BODY]
+    kind = header(scope["headers"], b"content-type").decode("latin-1")
+    read = partial(read_body, content, kind, fields, limits.QUERIES)
+    given = await service.decode(len(content), read)
+    if scope["query_string"]:
+        for name, text in parse_qsl(scope["query_string"].decode("latin-1")):
+            if name in ("k", "r", "distance") and name in fields:
+                given.fields.setdefault(name, _option(name, text))
+    return given
+
+
+def _option(name: str, text: str) -> Any:
+    """Return an option given as text."""
+    if name == "distance":
+        return text
+    try:
+        return int(text) if name == "k" else float(text)
+    except ValueError:
+        raise OptionError(f"{name} must be a number, got {text!r:.40}") from None
+
+
+def _queries(service: Service, given: Given) -> NDArray[np.float32]:
+    """Return rows that can be searched for: no batch they join fails because of them."""
+    service.collection  # noqa: B018 - nobody knows the dimension before it is open
+    rows = rows_of(given, limits.QUERIES, "queries")
+    return as_rows(rows, service.dim, service.owner)
+
+
+async def _queries_by_id(service: Service, given: Given) -> NDArray[np.float32]:
+    if given.fields.get("rows") is not None:
+        raise InputError("rows and ids at once", hint="search by one of them")
+    ids = ids_of(given) or []
+    check_count(len(ids), limits.QUERIES, "queries")
+    return await service.read(partial(rows_of_entries, ids=ids))
+
+
+def _is_plain(told: dict[str, Any]) -> bool:
+    """Whether a search can be made together with others."""
+    filters = told.get("labels"), told.get("within")
+    return filters == (None, None) and told.get("explain", False) is False
+
+
+def _labels(given: Given) -> list[Any] | None:
+    told = given.fields.get("labels")
+    if told is None:
+        return None
+    if not isinstance(told, list):
+        raise InputError("field 'labels': expected a list of labels", hint="or null for all")
+    check_count(len(told), limits.ROWS, "labels")
+    return [label_of(label) for label in told]
+
+
+def _radius(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise OptionError(f"r must be a number, got {value!r:.40}")
+    return float(min(max(value, -FARTHEST), FARTHEST))
+
+
+def _explain(given: Given, *, arrow: bool) -> bool:
+    explain = flag_of(given, "explain")
+    if explain and arrow:
+        raise OptionError("a table has no explanations", hint="ask for application/json")
+    return explain
+
+
+def _wants_arrow(scope: Any) -> bool:
+    return ARROW.encode() in header(scope["headers"], b"accept")
+
+
+def _written(matches: Matches, *, arrow: bool) -> Answer:
+    return (as_arrow(matches), ARROW.encode()) if arrow else (as_json(matches), AS_JSON)
+
+
+def _response(answer: Answer) -> Response:
+    return Response(answer[0], media_type=answer[1].decode())

@@ -1,0 +1,37 @@
+/** The codewords as a table of text, for those who do not see the drawing. */
+
+import { byId, el } from "./dom.js";
+import { counted, exact, labelText, signs } from "./words.js";
+
+const STEP = 50;
+
+/** @param {import("./labels.js").Labels} labels */
+export function startMatrixText(labels) {
+  const [details, body, more] = [byId("matrix-text"), byId("matrix-rows"), byId("matrix-more")];
+  let shown = STEP;
+  const fill = () => {
+    if (!details.open) return;
+    const rows = labels.list.slice(0, shown).map(({ label, cycle, codeword, entries, lessons }) =>
+      el(
+        "tr",
+        {},
+        el("th", { scope: "row", text: labelText(label) }),
+        el("td", { text: cycle }),
+        el("td", { class: "word", text: codeword ? signs(codeword) : "none" }),
+        el("td", { class: "num", text: exact(entries) }),
+        el("td", { class: "num", text: exact(lessons) }),
+      ),
+    );
+    body.replaceChildren(...rows);
+    const left = labels.list.length - rows.length;
+    more.hidden = left <= 0;
+    more.textContent = `Show ${Math.min(STEP, left)} more of ${counted(left, "label")}`;
+  };
+  details.addEventListener("toggle", fill);
+  more.addEventListener("click", () => {
+    shown += STEP;
+    fill();
+  });
+  labels.addEventListener("grown", fill);
+  labels.addEventListener("counted", fill);
+}

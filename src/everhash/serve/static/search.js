@@ -1,0 +1,219 @@
+/** Asking by an entry, a vector or a file; and the same again after something has changed. */
+
+import { Answers } from "./answers.js";
+import { button, byId, calm, el, setText } from "./dom.js";
+import { Scope } from "./scope.js";
+import { startTabs } from "./tabs.js";
+import { readVector } from "./vector.js";
+import { counted, entriesCounted, labelText, payloadVector, same } from "./words.js";
+
+const LIKELY = 3; // labels offered first
+const MANY = 2000; // labels beyond which the nearest ones are not asked for
+const UNASKABLE = "found before it had its label; with it, no features are kept to ask by again";
+
+/**
+ * @typedef {import("./faces.js").Entry} Entry
+ * @typedef {{kind: "entry", entry: Entry, forgotten?: boolean}
+ *   | {kind: "vector", row: number[]}
+ *   | {kind: "file", file: File, at: number}} Query
+ */
+
+export class Search {
+  /** @param {any} page */
+  constructor(page) {
+    this.page = page;
+    /** @type {Query|null} */
+    this.query = null;
+    /** @type {import("./answers.js").Found[]} what was found for it */
+    this.found = [];
+    this.turn = 0;
+    this.scope = new Scope(page);
+    this.answers = new Answers(page, {
+      search: (entry) => this.ask({ kind: "entry", entry }),
+      likely: (entry) => this.#likely(entry),
+      label: (entry, label) => this.label(entry, label),
+    });
+    startTabs();
+    byId("by-vector").addEventListener("submit", (/** @type {Event} */ event) => {
+      event.preventDefault();
+      this.#askVector();
+    });
+    byId("by-file").addEventListener("submit", (/** @type {Event} */ event) => {
+      event.preventDefault();
+      this.#askFile();
+    });
+    for (const id of ["k", "distance"]) {
+      byId(id).addEventListener("change", () => this.query && this.ask(this.query));
+    }
+  }
+
+  #askVector() {
+    try {
+      const row = readVector(byId("vector").value, this.page.stats?.dim ?? 0);
+      this.#blame("vector", "");
+      this.ask({ kind: "vector", row });
+    } catch (error) {
+      this.#blame("vector", /** @type {Error} */ (error).message);
+    }
+  }
+
+  #askFile() {
+    const file = byId("file").files[0];
+    this.#blame("file", file ? "" : "expected a .npy file, got none");
+    if (file) this.ask({ kind: "file", file, at: 0 });
+  }
+
+  /** Say what is wrong with a field, or nothing. @param {string} field @param {string} text */
+  #blame(field, text) {
+    setText(byId(`${field}-error`), text);
+    byId(field).setAttribute("aria-invalid", String(Boolean(text)));
+    if (text) byId(field).focus();
+  }
+
+  /**
+   * Search, and remember what for.
+   * @param {Query} query
+   * @param {boolean} [again] whether to show what moved
+   */
+  async ask(query, again = false) {
+    const turn = ++this.turn;
+    this.query = query;
+    this.page.entries.mark(query.kind === "entry" ? query.entry.id : null);
+    if (!again) this.answers.say("searching…");
+    this.scope.clear();
+    try {
+      const matches = await this.#send(query);
+      const { found, novelty } = matches[query.kind === "file" ? query.at : 0];
+      const asked = query.kind === "entry" ? [query.entry] : [];
+      const entries = await this.#entries([...found, ...asked]);
+      const likely = query.kind === "entry" ? await this.#likely(query.entry) : [];
+      if (turn !== this.turn) return;
+      this.found = found;
+      this.answers.show(this.#shown(query, entries, likely, matches.length), found, entries, again);
+      if (!again) scrollToAnswers();
+      await this.scope.judge(novelty);
+    } catch (error) {
+      if (turn !== this.turn) return;
+      const { message, hint } = /** @type {any} */ (error);
+      this.answers.say(hint ? `${message} (${hint})` : message, true);
+      if (query.kind === "file") this.#blame("file", message);
+    }
+  }
+
+  /** The last search once more. */
+  async again() {
+    const { query } = this;
+    if (!query) return;
+    if (query.kind === "entry" && query.forgotten) await this.#showAgain(query);
+    else await this.ask(query, true);
+  }
+
+  /**
+   * The same answers, with what has become of the entries: they cannot be asked for again.
+   * @param {Query & {kind: "entry"}} query
+   */
+  async #showAgain(query) {
+    const entries = await this.#entries(this.found);
+    this.answers.show(this.#shown(query, entries, [], 1), this.found, entries, false);
+    setText(byId("answers-said"), `${entriesCounted(this.found.length)} ${UNASKABLE}`);
+  }
+
+  /** @param {Query} query @returns {Promise<any[]>} */
+  async #send(query) {
+    const { api } = this.page;
+    const options = { k: Number(byId("k").value), distance: byId("distance").value };
+    if (query.kind === "file") return (await api.upload("search", options, query.file)).matches;
+    const asked = query.kind === "vector" ? { rows: [query.row] } : this.#asked(query.entry);
+    return (await api.post("search", { ...asked, ...options, explain: true })).matches;
+  }
+
+  /**
+   * An entry that carries its row is asked by it, so that a label does not change the question.
+   * @param {Entry} entry
+   */
+  #asked({ id, payload }) {
+    const row = payloadVector(payload, this.page.stats?.dim);
+    return row ? { rows: [row] } : { ids: [id] };
+  }
+
+  /** @param {{id: any}[]} asked @returns {Promise<Map<string, Entry>>} */
+  async #entries(asked) {
+    const ids = new Map(asked.map(({ id }) => [same(id), id]));
+    if (!ids.size) return new Map();
+    const told = await this.page.api.post("get", { ids: [...ids.values()] });
+    return new Map(told.entries.map((/** @type {Entry} */ entry) => [same(entry.id), entry]));
+  }
+
+  /**
+   * The labels nearest to an unlabelled entry, to be offered first.
+   * @param {Entry} entry
+   * @returns {Promise<any[]>}
+   */
+  async #likely(entry) {
+    /** @type {import("./labels.js").Label[]} */
+    let left = this.page.labels.list.filter((/** @type {any} */ label) => label.codeword);
+    const likely = [];
+    if (entry.labels.length || this.page.readonly || left.length > MANY) return likely;
+    while (likely.length < LIKELY && left.length) {
+      const question = { ...this.#asked(entry), k: 1, labels: left.map(({ label }) => label) };
+      const { matches } = await this.page.api.post("search", question);
+      const nearest = matches[0].found[0]?.label;
+      if (nearest === undefined) break;
+      likely.push(nearest);
+      left = left.filter(({ label }) => same(label) !== same(nearest));
+    }
+    return likely;
+  }
+
+  /**
+   * What was asked, above the answers.
+   * @param {Query} query
+   * @param {Map<string, Entry>} entries by id
+   * @param {any[]} likely
+   * @param {number} n queries in all
+   */
+  #shown(query, entries, likely, n) {
+    if (query.kind === "entry") {
+      const entry = entries.get(same(query.entry.id)) ?? query.entry;
+      return this.answers.queryEntry(entry, likely);
+    }
+    if (query.kind === "vector") {
+      const text = `Nearest to a vector of ${counted(query.row.length, "number")}`;
+      return [el("strong", { text })];
+    }
+    const text = `Nearest to row ${query.at + 1} of ${n} in ${query.file.name}`;
+    const step = (/** @type {number} */ at, /** @type {string} */ name) => {
+      const props = { class: "small", disabled: at < 0 || at >= n };
+      return button(name, props, () => this.ask({ ...query, at }));
+    };
+    const steps = n > 1 ? [step(query.at - 1, "previous row"), step(query.at + 1, "next row")] : [];
+    return [el("p", { class: "first" }, el("strong", { text }), ...steps)];
+  }
+
+  /** Label an entry and ask the last search again. @param {Entry} entry @param {any} label */
+  async label(entry, label) {
+    const { api, labels, entries, toast } = this.page;
+    try {
+      await this.scope.novelty.sampling; // it searches by entries that have no label
+      await api.post("label", { ids: [entry.id], labels: [label] });
+    } catch (error) {
+      toast(/** @type {Error} */ (error).message);
+      return;
+    }
+    toast(`#${entry.id} is ${labelText(label)} now`);
+    if (this.query?.kind === "entry" && same(this.query.entry.id) === same(entry.id)) {
+      const forgotten = !("rows" in this.#asked(entry)) && Boolean(labels.list[0]?.codeword);
+      this.query = { kind: "entry", entry: { ...entry, labels: [label], home: null }, forgotten };
+    }
+    if (!labels.known.has(same(label))) await labels.reach(labels.list.length + 1).catch(() => {});
+    await Promise.all([entries.load().catch(() => {}), this.again()]);
+  }
+}
+
+/** Where answers stand below what was asked, bring them into view. */
+function scrollToAnswers() {
+  const query = byId("query");
+  const below = query.getBoundingClientRect().top > byId("by-entry").getBoundingClientRect().bottom;
+  const behavior = calm() ? "auto" : "smooth";
+  if (below) query.scrollIntoView({ behavior, block: "start" });
+}

@@ -1,0 +1,156 @@
+"""The page in a real browser: how it looks, and what it shows of a collection that grows."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from sklearn.datasets import load_digits
+
+import everhash
+from tests.browser.collections import LABELS
+from tests.browser.conftest import Open
+from tests.browser.processes import Server, Servers
+from tests.browser.reading import MINUS, PHONE, TIMES, number, painted, until
+
+GROUND = "getComputedStyle(document.body).backgroundColor"
+WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+NAMELESS = """all => all
+    .filter(it => !(it.ariaLabel || it.textContent.trim() || it.labels?.length))
+    .map(it => it.outerHTML)"""
+CONTRAST = """pairs => {
+    const probe = document.body.appendChild(document.createElement("span"));
+    const light = name => {
+        probe.style.color = `var(--${name})`;
+        const channels = getComputedStyle(probe).color.match(/[\\d.]+/g).slice(0, 3);
+        const [r, g, b] = channels.map(c => c / 255)
+            .map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    return Math.min(...pairs.map(pair => {
+        const [dark, bright] = pair.map(light).sort((a, b) => a - b);
+        return (bright + 0.05) / (dark + 0.05);
+    }));
+}"""
+
+
+@pytest.fixture(scope="session")
+def nothing(servers: Servers) -> Server:
+    """A collection without entries."""
+    file = servers.folder / "nothing.ever"
+    everhash.create(file, dim=4).close()
+    return servers.start("nothing", "serve", file, "--port", "0")
+
+
+def test_the_stream_is_watched_as_it_grows(slow: Server, opened: Open) -> None:
+    page = opened(slow)
+    until(lambda: number(page, "entries") > 5)
+    entries, labels, before = number(page, "entries"), number(page, "labels"), painted(page)
+    until(lambda: number(page, "labels") >= labels + 2)
+    assert number(page, "entries") > entries + 30
+    until(lambda: number(page, "rows_learned") > 0)
+    until(lambda: float(page.locator("#rate").inner_text()) > 3)
+    assert int(page.locator("[data-tally=labels]").inner_text()) >= 2
+    assert page.locator("#log [data-kind=new]").count() >= 2
+    assert page.locator("#log [data-kind=learned]").count() > 0
+    until(lambda: painted(page) != before)
+    assert page.locator("#codes-size").inner_text().startswith(f"{number(page, 'labels')} labels")
+    assert "now" in page.locator("#spark").get_attribute("aria-label")
+
+
+def test_the_demo_ends_well_in_the_middle_of_its_stream(slow: Server) -> None:
+    assert slow.get("/stats")["entries"] < 1500
+    assert slow.stop() == 0
+    assert slow.said() == ""
+
+
+def test_a_refresh_is_followed_to_its_end(digits_page: Server, opened: Open) -> None:
+    rows = load_digits().data[:50]
+    digits_page.post("/learn", {"rows": rows.tolist(), "labels": [3] * 50})
+    page = opened(digits_page)
+    until(lambda: number(page, "stale_bits") > 0)
+    page.click("#refresh")
+    page.locator("#toast", has_text="refreshed").wait_for()
+    until(lambda: number(page, "stale_bits") == 0)
+    page.locator("#log [data-kind=refreshed]").wait_for()
+    assert page.locator("[data-tally=refreshes]").inner_text() == "1"
+    assert page.locator("#refresh").is_enabled()
+    assert page.locator("progress").is_hidden()
+
+
+def test_the_matrix_is_read_by_pointer_and_by_keys(shop: Server, opened: Open) -> None:
+    page = opened(shop)
+    size = f"{LABELS} labels {TIMES} {LABELS // 20 * 32} bits"
+    page.locator("#codes-size", has_text=size).wait_for()
+    view, told = page.locator("#matrix-view"), page.locator("#matrix-told")
+    view.hover(position={"x": 200, "y": 30})
+    word = rf"cycle 0 · bit \d+: [+{MINUS}]1 · .* · word [+{MINUS}]{{32}}$"
+    until(lambda: re.search(word, told.inner_text()) is not None)
+    view.focus()
+    page.keyboard.press("End")
+    assert told.inner_text().startswith(f"kind {LABELS - 1} · cycle 14 · ")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowRight")
+    assert told.inner_text().startswith(f"kind {LABELS - 2} · cycle 14 · bit {14 * 32}: ")
+    assert page.locator("#matrix-canvas").evaluate("canvas => canvas.clientHeight") < 500
+    assert view.evaluate("view => view.scrollTop") > 3000
+    until(lambda: bool(view.evaluate("view => view.scrollLeft") > 0))
+    until(lambda: painted(page) > 1000)  # the words of the last labels, not a blank corner
+    page.get_by_text("Codewords as text").click()
+    page.get_by_role("button", name=re.compile("^Show 50 more")).click()
+    assert page.locator("#matrix-rows tr").count() == 100
+
+
+@pytest.mark.parametrize("name", ["digits_page", "shop", "nothing"])
+def test_a_phone_never_scrolls_sideways(
+    name: str, request: pytest.FixtureRequest, opened: Open
+) -> None:
+    page = opened(request.getfixturevalue(name), viewport=PHONE)
+    if name == "nothing":
+        page.get_by_text("No entry yet").wait_for()
+        page.get_by_text("No label yet").wait_for()
+    else:
+        page.locator(".entry.plain").first.click()
+        page.locator(".card").first.wait_for()
+        page.get_by_text("Codewords as text").click()
+    assert page.evaluate(WIDER) == 0
+    for tab in ("By vector", "By file"):
+        page.get_by_role("tab", name=tab).click()
+        assert page.evaluate(WIDER) == 0
+
+
+def test_dark_follows_the_system_until_somebody_chooses(digits_page: Server, opened: Open) -> None:
+    light = opened(digits_page).evaluate(GROUND)
+    page = opened(digits_page, color_scheme="dark")
+    assert page.evaluate(GROUND) != light
+    switch = page.get_by_role("button", name="Dark")
+    assert switch.get_attribute("aria-pressed") == "true"
+    switch.click()
+    assert page.evaluate(GROUND) == light
+    page.reload()
+    page.locator("#connection[data-state=up]").wait_for()
+    assert page.evaluate(GROUND) == light
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_and_controls_have_contrast(scheme: str, digits_page: Server, opened: Open) -> None:
+    page = opened(digits_page, color_scheme=scheme)
+    grounds, texts = ("ground", "surface", "sunken"), ("ink", "muted", "accent", "warn")
+    pairs = [[text, ground] for text in texts for ground in grounds]
+    pairs += [["on-accent", "accent"], ["warn", "warn-soft"], ["ink", "soft"], ["accent", "soft"]]
+    assert page.evaluate(CONTRAST, pairs) >= 4.5
+    parts = [[part, ground] for part in ("edge", "plus") for ground in grounds]
+    assert page.evaluate(CONTRAST, parts) >= 3
+
+
+def test_every_control_and_region_has_a_name(digits_page: Server, opened: Open) -> None:
+    page = opened(digits_page)
+    page.locator(".entry.plain").first.click()
+    page.locator(".card").first.wait_for()
+    assert page.locator("button, input, select, textarea").evaluate_all(NAMELESS) == []
+    for name in ("The collection at a glance", "Code matrix", "Stream", "Search"):
+        assert page.get_by_role("region", name=name).count() == 1
+    for name in ("By entry", "By vector", "By file"):
+        assert page.get_by_role("tab", name=name).count() == 1
+    for landmark in ("banner", "main", "contentinfo"):
+        assert page.get_by_role(landmark).count() == 1

@@ -1,0 +1,549 @@
+"""A collection behind a service gives what a collection here gives, call by call."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from sklearn.datasets import load_digits
+
+import everhash
+from everhash import Collection, RemoteCollection
+from everhash.errors import EverhashError, LimitError, ReadOnlyError, ServiceError
+from tests.unit.serve.serving import NPY, error_of, npy, serving
+
+ALL, TRUTH = load_digits(return_X_y=True)
+ALL = ALL.astype(np.float32)
+PROBES = ALL[1500:1540]
+GIF = b"GIF89a" + bytes(20)
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(30)
+KINDS: dict[str, dict[str, Any]] = {
+    "home": {"labels_per_cycle": 4},
+    "full": {"labels_per_cycle": 4, "coding": "full"},
+    "codes only": {"keep_features": False},
+    "no codewords": {"method": "mihash"},
+}
+HERE_ONLY = {"hasher", "catch_up", "features"}
+"""What has no place on the other side: the hasher itself, a reader's state, stored features."""
+
+
+class Twins:
+    """Two collections with one history: one here, one behind a service."""
+
+    def __init__(self, **options: Any) -> None:
+        self._ended = ExitStack()
+        self.here = self._ended.enter_context(everhash.create(None, 64, 16, **options))
+        self.there = self._ended.enter_context(everhash.create(None, 64, 16, **options))
+        self.served = self._ended.enter_context(serving(self.there))
+        self.remote = self._ended.enter_context(everhash.connect(self.served.address))
+
+    def both(self, name: str, *arguments: Any, **options: Any) -> Any:
+        """Make a call on both; return what both of them gave."""
+        mine, theirs = (
+            outcome(collection, name, *arguments, **options)
+            for collection in (self.here, self.remote)
+        )
+        assert_same(mine, theirs)
+        return theirs
+
+    def close(self) -> None:
+        self._ended.close()
+
+
+def outcome(collection: Any, name: str, *arguments: Any, **options: Any) -> Any:
+    """Return what a call returns, or the error it raises."""
+    try:
+        result = getattr(collection, name)(*arguments, **options)
+    except EverhashError as error:
+        return error
+    if name == "stats":
+        result.pop("path", None)
+        result["last_refresh"] = sorted(result["last_refresh"] or {})  # when it was differs
+    return list(result) if inspect.isgenerator(result) else result
+
+
+def assert_same(mine: Any, theirs: Any) -> None:
+    """Values, types of values, types of arrays, errors with all they carry."""
+    assert type(mine) is type(theirs), (mine, theirs)
+    if isinstance(mine, np.ndarray):
+        # a table of no ids has the type that entries added before gave it
+        assert mine.dtype == theirs.dtype or mine.size == 0
+        assert mine.shape == theirs.shape
+        np.testing.assert_array_equal(mine, theirs)
+        assert [*map(type, mine.flat)] == [*map(type, theirs.flat)]
+    elif isinstance(mine, EverhashError):
+        assert (vars(mine), mine.args, str(mine)) == (vars(theirs), theirs.args, str(theirs))
+    elif isinstance(mine, everhash.RefreshReport):
+        assert replace(mine, seconds=0) == replace(theirs, seconds=0)
+    elif is_dataclass(mine):
+        for field in fields(mine):
+            assert_same(getattr(mine, field.name), getattr(theirs, field.name))
+    elif isinstance(mine, list | tuple):
+        assert len(mine) == len(theirs)
+        for one, other in zip(mine, theirs, strict=True):
+            assert_same(one, other)
+    elif isinstance(mine, dict):
+        assert list(mine) == list(theirs)
+        assert_same(list(mine.values()), list(theirs.values()))
+    else:
+        assert mine == theirs
+
+
+@pytest.fixture
+def twins(request: pytest.FixtureRequest) -> Iterator[Twins]:
+    pair = Twins(**KINDS[getattr(request, "param", "home")])
+    yield pair
+    pair.close()
+
+
+every_kind = pytest.mark.parametrize("twins", KINDS, indirect=True)
+
+
+def fill(twins: Twins) -> None:
+    """Labelled, unlabelled, relabelled and removed entries; both types of ids; stale bits."""
+    labels: list[Any] = [int(label) for label in TRUTH[:300]]
+    labels[5], labels[6], labels[7] = {1, "odd"}, None, ("pair", 2)
+    labels[8], labels[9], labels[10] = b"raw", 2.5, True
+    twins.both("ingest", ALL[:300], labels)
+    twins.both("add", ALL[300:500])
+    twins.both("add", ALL[500:505], [f"text {i} é" for i in range(5)], [3, None, "x", {4, 5}, None])
+    twins.both("add", ALL[505:530], [*range(-20, 0), *"abcde"], [None] * 20 + list("vwxyz"))
+    twins.both("learn", ALL[530:700], TRUTH[530:700])
+    twins.both("label", [301, "text 1 é"], ["found", {8, "two"}])
+    assert twins.both("remove", [0, 302, "text 0 é", 302]) == 3
+
+
+# What there is
+
+
+def test_every_public_call_is_on_both_sides() -> None:
+    here = {name for name in dir(Collection) if not name.startswith("_")}
+    there = {name for name in dir(RemoteCollection) if not name.startswith("_")}
+    assert here - HERE_ONLY == there
+    for name in there | {"__len__", "__contains__", "__enter__", "__exit__"}:
+        mine, theirs = (
+            inspect.signature(getattr(kind, name)) for kind in (Collection, RemoteCollection)
+        )
+        assert mine == theirs, name
+
+
+# All is well
+
+
+@every_kind
+def test_any_history_looks_the_same(twins: Twins) -> None:
+    fill(twins)
+    for name in ("stats", "labels", "entries", "__len__"):
+        twins.both(name)
+    for ids in ([1, 2, 301, 303], ["text 1 é", -5, "a"], [], [5, 5], np.array([7, 8, 9, 10])):
+        twins.both("get", ids)
+        twins.both("has", ids)
+    twins.both("has", [0, 302, 999, "text 0 é", "nobody"])
+    for one in (0, 1, 999, "a", "nobody"):
+        twins.both("__contains__", one)
+    twins.both("refresh", dry_run=True)
+    twins.both("refresh")
+    twins.both("stats")
+    twins.both("entries")
+
+
+def test_stats_are_those_of_the_collection(twins: Twins) -> None:
+    for _ in range(2):
+        expected = twins.there.stats()
+        del expected["path"]
+        assert_same(expected, twins.remote.stats())
+        twins.both("learn", ALL[:10], TRUTH[:10])
+        twins.both("ingest", ALL[:10], TRUTH[:10])
+
+
+@every_kind
+def test_searches_find_the_same(twins: Twins) -> None:
+    twins.both("search", PROBES[:2], 3)  # nothing there yet
+    twins.both("add", ALL[:5])
+    twins.both("search", PROBES[:2], 3)  # no label yet
+    twins.both("search", PROBES, 7, "hamming")  # fewer than wanted
+    fill(twins)
+    for rows, distance in (
+        (PROBES[:1], "hamming"),
+        (PROBES[:3], "asymmetric"),
+        (PROBES, "hamming"),
+    ):
+        twins.both("search", rows, 10, distance)
+        twins.both("search", rows, distance=distance, labels=[3, "x", ("pair", 2), b"raw"])
+        twins.both("search", rows, 4, distance, ids=[10, 301, 303, "text 1 é", "c", -3])
+        twins.both("search", rows, 20, distance, ids=[9, 301, 303, "c", -3])
+        twins.both("search", rows, np.int64(3), distance, ids=[11, 12, 303], labels=[1, 4])
+        twins.both("search", rows, 2, distance, explain=True)
+    twins.both("search", PROBES[:2].astype(np.float64), 1000)
+    twins.both("search", PROBES.tolist(), ids=[])
+
+
+@every_kind
+def test_searches_within_a_radius_find_the_same(twins: Twins) -> None:
+    fill(twins)
+    for r in (0, 1.5, np.float32(2), True):
+        twins.both("search_radius", PROBES[:3], r)
+    for rows in (PROBES[:1], PROBES):
+        twins.both("search_radius", rows, 1)
+        twins.both("search_radius", rows, -5.0, "asymmetric")
+    twins.both("search_radius", PROBES[:2], float("inf"))
+    twins.both("search_radius", PROBES[:1], 1, explain=True)
+
+
+def test_more_queries_than_a_request_may_have_find_the_same(twins: Twins) -> None:
+    fill(twins)
+    many = np.concatenate([ALL, ALL])[:2100]
+    twins.both("search", many, 3)
+    twins.both("search", many[:1001], 2, labels=[1, 2])
+    twins.both("search", many[:1001], 1, explain=True)
+    twins.both("search_radius", many[:1001], 1)
+
+
+def test_attachments_are_the_same(twins: Twins) -> None:
+    payloads: list[Any] = [
+        None,
+        {"a": [1, 2.5, None, "é"]},
+        "text",
+        7,
+        False,
+        [],
+        {},
+        0.1,
+        10**20,
+        "x",
+        1,
+    ]
+    thumbnails = [GIF, None, PNG, *[None] * 8]
+    twins.both("add", ALL[:2], ["p", "q"], payloads=payloads[:2], thumbnails=thumbnails[:2])
+    twins.both("ingest", ALL[:11], TRUTH[:11], payloads=payloads, thumbnails=thumbnails)
+    everyone = ["p", "q", *range(11)]
+    twins.both("attachments", everyone)
+    twins.both("attach", ["q", 3], payloads=["new", None])
+    twins.both("attach", [0, 2], thumbnails=[None, bytearray(GIF)])
+    twins.both("attach", [1], payloads=(1,), thumbnails=[PNG])
+    twins.both("attach", [1])
+    twins.both("attachments", everyone)
+    twins.both("attachments", [])
+
+
+def test_a_snapshot_is_the_same_collection(twins: Twins, tmp_path: Path) -> None:
+    fill(twins)
+    twins.remote.snapshot(tmp_path / "copy.ever")
+    assert [path.name for path in tmp_path.iterdir()] == ["copy.ever"]
+    assert everhash.verify(tmp_path / "copy.ever").problems == ()
+    with everhash.open(tmp_path / "copy.ever", readonly=True) as copy:
+        assert_same(list(twins.here.entries()), list(copy.entries()))
+        assert_same(twins.here.search(PROBES), copy.search(PROBES))
+    twins.both("snapshot", tmp_path / "copy.ever")
+    twins.both("snapshot", tmp_path / "no" / "such" / "folder.ever")
+
+
+def test_threads_get_what_one_would(twins: Twins) -> None:
+    fill(twins)
+    expected = [twins.here.search(PROBES[i : i + 1]) for i in range(len(PROBES))]
+    wrong: list[int] = []
+
+    def ask(start: int) -> None:
+        for i in range(start, len(PROBES), 4):
+            try:
+                assert_same(expected[i], twins.remote.search(PROBES[i : i + 1]))
+            except AssertionError:
+                wrong.append(i)
+
+    threads = [threading.Thread(target=ask, args=[start]) for start in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+# Nothing is
+
+
+NAN = np.full((1, 64), np.nan)
+BAD_ROWS: list[Any] = [
+    [],
+    np.zeros((0, 64)),
+    np.zeros((2, 0)),
+    np.zeros(64),
+    np.zeros((1, 1, 64)),
+    np.zeros((1, 63)),
+    np.zeros((20, 65)),
+    np.zeros((1, 20_000)),
+    NAN,
+    np.full((20, 64), 1e38),
+    [["a"] * 64],
+    [[1, 2], [3]],
+    np.zeros((1, 64), complex),
+    np.array([["2020-01-01"] * 64], "M8[D]"),
+    None,
+    "rows",
+]
+
+
+def test_rows_that_cannot_be_used_are_refused_alike(twins: Twins) -> None:
+    fill(twins)
+    for rows in BAD_ROWS:
+        for name in ("learn", "add", "ingest", "search"):
+            assert isinstance(twins.both(name, rows), EverhashError)
+        assert isinstance(twins.both("search_radius", rows, 2), EverhashError)
+    twins.both("stats")
+
+
+BAD_LABELS: list[Any] = [
+    ["only one"],
+    "ab",
+    {1, 2},
+    7,
+    [1, [2]],
+    [1, {2, float("nan")}],
+    [float("inf"), 1],
+    np.zeros((2, 2)),
+    np.array([1.0, np.nan]),
+    [1, {"a": 1}],
+    [1, frozenset({frozenset()})],
+]
+BAD_IDS: list[Any] = [
+    "ab",
+    b"ab",
+    [1],
+    [1, 1],
+    [5, 2000],
+    [0, 2001],
+    ["text 0 é", 2002],
+    [1.5, 2],
+    [True, 2003],
+    ["", "b"],
+    ["x" * 65, "b"],
+    [2**63, 1],
+    [None, 1],
+]
+
+
+def test_labels_and_ids_that_cannot_be_used_are_refused_alike(twins: Twins) -> None:
+    fill(twins)
+    for n in (2, 20):  # as JSON, as a table
+        for labels in BAD_LABELS:
+            several = labels * (n // 2) if isinstance(labels, list) and len(labels) > 1 else labels
+            assert isinstance(twins.both("learn", ALL[:n], several), EverhashError)
+            assert isinstance(twins.both("add", ALL[:n], None, several), EverhashError)
+            assert isinstance(twins.both("ingest", ALL[:n], several), EverhashError)
+        for ids in BAD_IDS:
+            more = ids + list(range(3000, 2998 + n)) if isinstance(ids, list) else ids
+            assert isinstance(twins.both("add", ALL[:n], more), EverhashError)
+            assert isinstance(twins.both("ingest", ALL[:n], None, more), EverhashError)
+    twins.both("stats")
+
+
+def test_calls_about_entries_are_refused_alike(twins: Twins) -> None:
+    fill(twins)
+    for ids in ([0], [1, 999], ["nobody"], ["text 0 é"], [1.5], "ab", [None], [2**63], [""]):
+        for name in ("get", "remove", "attachments"):
+            assert isinstance(twins.both(name, ids), EverhashError)
+        assert isinstance(twins.both("attach", ids, payloads=[1] * len(ids)), EverhashError)
+        assert isinstance(twins.both("label", ids, [1] * len(ids)), EverhashError)
+        assert isinstance(twins.both("search", PROBES[:1], ids=ids), EverhashError)
+        assert isinstance(twins.both("search", PROBES, ids=ids), EverhashError)
+    for ids in ([1.5], "ab", [None], [2**63], [""]):
+        assert isinstance(twins.both("has", ids), EverhashError)
+    for labels in ([None], [1, 2], [], "x", {1}, [[1]], [float("nan")]):
+        assert isinstance(twins.both("label", [1], labels), EverhashError)
+    assert isinstance(twins.both("label", [1, 1], [2, 3]), EverhashError)
+    assert isinstance(twins.both("attach", [1, 1], payloads=[2, 3]), EverhashError)
+    twins.both("stats")
+
+
+BAD_PAYLOADS: list[Any] = [
+    [1, 2],
+    "x",
+    {"a": 1},
+    7,
+    [object()],
+    [{1: 2}],
+    [(1, 2)],
+    [float("nan")],
+    ["x" * 5000],
+    ["\ud800"],
+]
+BAD_THUMBNAILS: list[Any] = [[GIF, GIF], GIF, ["x"], [b"<svg>"], [GIF + bytes(40_000)], [1]]
+
+
+def test_attachments_that_cannot_be_kept_are_refused_alike(twins: Twins) -> None:
+    fill(twins)
+    deep: Any = 1
+    for _ in range(70):
+        deep = [deep]
+    for payloads in [*BAD_PAYLOADS, [deep]]:
+        assert isinstance(twins.both("attach", [1], payloads=payloads), EverhashError)
+        assert isinstance(twins.both("add", ALL[:1], payloads=payloads), EverhashError)
+    for thumbnails in BAD_THUMBNAILS:
+        assert isinstance(twins.both("attach", [1], thumbnails=thumbnails), EverhashError)
+        assert isinstance(twins.both("ingest", ALL[:1], thumbnails=thumbnails), EverhashError)
+    assert isinstance(twins.both("add", ALL[:20], payloads=[*[1] * 19, "x" * 5000]), EverhashError)
+    twins.both("stats")
+
+
+def test_options_that_cannot_be_used_are_refused_alike(twins: Twins) -> None:
+    fill(twins)
+    for rows in (PROBES[:1], PROBES):
+        for k in (0, -1, 1.5, "3", None, True, 1001, 10**30, np.float32(2)):
+            assert isinstance(twins.both("search", rows, k), EverhashError)
+        for distance in ("cosine", "", None, 3):
+            assert isinstance(twins.both("search", rows, 3, distance), EverhashError)
+            assert isinstance(twins.both("search_radius", rows, 3, distance), EverhashError)
+        for r in ("3", None, float("nan")):
+            assert isinstance(twins.both("search_radius", rows, r), EverhashError)
+        for labels in ([999], ["nobody"], [1, None], [("no", "body")], "x y"):
+            assert isinstance(twins.both("search", rows, labels=labels), EverhashError)
+
+
+# What only a service has
+
+
+def test_more_rows_than_a_write_may_have_are_refused_as_the_service_would(twins: Twins) -> None:
+    rows = np.zeros((10_001, 64), np.float32)
+    error = outcome(twins.remote, "add", rows)
+    assert isinstance(error, LimitError)
+    told = error_of(twins.served.send("/add", npy(rows), NPY))
+    assert (told["code"], told["message"], told["hint"]) == (
+        "LimitError",
+        error.message,
+        error.hint,
+    )
+    assert len(twins.remote) == 0
+
+
+def test_a_service_for_reading_refuses_writes(tmp_path: Path) -> None:
+    with everhash.create(tmp_path / "a.ever", 64, 16) as col:
+        col.ingest(ALL[:20], TRUTH[:20])
+    with (
+        everhash.open(tmp_path / "a.ever", readonly=True) as reader,
+        serving(reader, readonly=True) as served,
+        everhash.connect(served.address) as remote,
+    ):
+        assert_same(reader.search(PROBES), remote.search(PROBES))
+        for call in (remote.add, remote.learn, remote.ingest):
+            with pytest.raises(ReadOnlyError):
+                call(ALL[:1])
+        with pytest.raises(ReadOnlyError):
+            remote.refresh()
+
+
+def test_keys_are_asked_for() -> None:
+    from everhash.serve.keys import Keys, make_key
+
+    secrets = {role: make_key(role) for role in ("read", "write", "admin")}
+    keys = Keys([key for _, key in secrets.values()])
+    with everhash.create(None, 64, 16) as col, serving(col, keys=keys) as served:
+        url = served.address
+        for wrong in (None, "eh_wrong"):
+            with pytest.raises(ServiceError):
+                everhash.connect(url, wrong)
+        with everhash.connect(url, secrets["read"][0]) as reader:
+            assert len(reader) == 0
+            with pytest.raises(ServiceError, match="not enough"):
+                reader.add(ALL[:1])
+        with everhash.connect(url, secrets["write"][0]) as writer:
+            assert writer.add(ALL[:1]) == [0]
+
+
+def test_connect_waits_for_a_service_that_is_opening(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("everhash.client.service.PAUSE", 0.02)
+    opened = threading.Event()
+    with everhash.create(None, 64, 16) as col:
+
+        def slowly() -> Collection:
+            opened.wait(30)
+            return col
+
+        with serving(slowly, wait=False) as served:
+            with pytest.raises(ServiceError, match="starting"):
+                everhash.connect(served.address, timeout=0.1)
+            threading.Timer(0.1, opened.set).start()
+            with everhash.connect(served.address) as remote:
+                assert len(remote) == 0
+
+
+# Any history
+
+
+class Histories(RuleBasedStateMachine):
+    """Calls in any order, on both sides."""
+
+    twins: Twins | None = None
+
+    @initialize(kind=st.sampled_from(sorted(KINDS)), seed=st.integers(0, 99))
+    def start(self, kind: str, seed: int) -> None:
+        self.twins = Twins(**KINDS[kind], random_state=seed)
+        self.rng = np.random.default_rng(seed)
+        self.ids: list[Any] = []
+
+    def teardown(self) -> None:
+        if self.twins is not None:
+            self.twins.close()
+
+    def rows(self, n: int) -> Any:
+        return self.rng.integers(0, len(ALL), n)
+
+    def call(self, name: str, *arguments: Any, **options: Any) -> Any:
+        assert self.twins is not None
+        return self.twins.both(name, *arguments, **options)
+
+    @rule(n=st.integers(1, 30), named=st.booleans(), learn=st.booleans(), share=st.floats(0, 1))
+    def add(self, n: int, named: bool, learn: bool, share: float) -> None:
+        rows, known = self.rows(n), self.rng.random(n) < share
+        labels = [
+            int(TRUTH[row]) if there else None for row, there in zip(rows, known, strict=True)
+        ]
+        ids = [f"{len(self.ids) + i}" for i in range(n)] if named else None
+        if learn:
+            self.ids += self.call("ingest", ALL[rows], labels, ids)
+        else:
+            self.ids += self.call("add", ALL[rows], ids, labels)
+
+    @rule(n=st.integers(1, 30))
+    def learn(self, n: int) -> None:
+        rows = self.rows(n)
+        self.call("learn", ALL[rows], TRUTH[rows])
+
+    @precondition(lambda self: self.ids)
+    @rule(n=st.integers(1, 5), label=st.sampled_from(["new", ("a", 1), {2, "b"}]))
+    def label(self, n: int, label: Any) -> None:
+        some = self.ids[:n]
+        self.call("label", some, [label] * len(some))
+
+    @precondition(lambda self: self.ids)
+    @rule(n=st.integers(1, 5))
+    def remove(self, n: int) -> None:
+        gone, self.ids = self.ids[:n], self.ids[n:]
+        self.call("remove", gone)
+
+    @rule()
+    def refresh(self) -> None:
+        self.call("refresh")
+
+    @rule(n=st.sampled_from([1, 3, 20]), k=st.integers(1, 50), r=st.floats(-50, 50))
+    def search(self, n: int, k: int, r: float) -> None:
+        rows = ALL[self.rows(n)]
+        self.call("search", rows, k)
+        self.call("search_radius", rows, r, "asymmetric")
+
+    @rule()
+    def look(self) -> None:
+        for name in ("stats", "entries", "labels"):
+            self.call(name)
+
+
+TestHistories = Histories.TestCase
+TestHistories.settings = settings(max_examples=6, stateful_step_count=8, deadline=None)

@@ -1,0 +1,165 @@
+"""`everhash serve` and `everhash key`, as somebody at a terminal meets them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+import everhash
+from everhash import cli
+from everhash.errors import DataMissingError, EverhashError, OptionError, exit_code
+from everhash.serve.keys import read_keys
+from tests.unit.serve.serving import DIM, filled, until
+
+ROWS = [[0.5] * DIM]
+command = import_module("everhash.cli.serve")  # the package has the function under this name
+
+
+@contextmanager
+def started(path: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run `everhash serve` on a free port; yield the process and the address it says."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "everhash", "serve", str(path), "--port", "0", *options],
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.fullmatch(r"serving (.+) at (http://127\.0\.0\.1:\d+)\n", line)
+        assert found, line + (process.stderr.read() if process.stderr and not line else "")
+        assert found[1] == str(path)
+        yield process, found[2]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ready(address: str) -> bool:
+    return httpx.get(f"{address}/ready").status_code == 200
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_says_where_it_serves_and_ends_well(tmp_path: Path, number: int) -> None:
+    path = tmp_path / "shop.ever"
+    filled(path).close()
+    with started(path) as (process, address):
+        until(lambda: ready(address), 120)
+        with httpx.Client(base_url=address, timeout=60) as client:
+            assert client.post("/add", json={"rows": ROWS, "ids": ["a"]}).status_code == 200
+            with client.stream("GET", "/events") as events:
+                assert next(events.iter_lines()) == "event: stats"
+                process.send_signal(number)
+                assert process.wait(60) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    with everhash.open(path) as collection:
+        assert "a" in collection
+    assert not list(tmp_path.glob("*-wal"))
+
+
+def test_a_collection_that_another_process_writes_is_refused_for_writing(tmp_path: Path) -> None:
+    path = tmp_path / "shop.ever"
+    with filled(path), started(path) as (process, _):
+        assert process.wait(120) == 8
+        assert process.stderr is not None
+        said = process.stderr.read()
+        assert said.startswith("error: ")
+        assert said.count("\n") == 1
+
+
+def failing(*arguments: str) -> EverhashError:
+    """Return what a command raises."""
+    result = CliRunner().invoke(cli.app, list(arguments))
+    assert isinstance(result.exception, EverhashError), result.output
+    return result.exception
+
+
+def test_what_cannot_be_served_is_refused_at_once(tmp_path: Path) -> None:
+    path = str(tmp_path / "shop.ever")
+    error = failing("serve", path, "--host", "0.0.0.0")  # noqa: S104
+    assert "needs keys" in error.message
+    assert isinstance(failing("serve", path, "--keys", "no.toml"), DataMissingError)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        error = failing("serve", path, "--port", str(taken.getsockname()[1]))
+        assert isinstance(error, OptionError)
+        assert "in use" in error.message
+    assert isinstance(failing("serve", path, "--host", "no such host"), OptionError)
+
+
+def test_keys_may_be_named_by_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("EVERHASH_KEYS", str(tmp_path / "no.toml"))
+    error = failing("serve", str(tmp_path / "shop.ever"))
+    assert "no.toml" in error.message
+
+
+def test_without_its_packages_it_says_how_to_get_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    error = failing("serve", str(tmp_path / "shop.ever"))
+    assert exit_code(error) == 6
+    assert "fastapi and uvicorn" in error.message
+    assert error.hint == 'pip install "everhash[serve]"'
+
+
+def test_only_this_machines_addresses_are_local() -> None:
+    local = ("127.0.0.1", "127.1.2.3", "::1", "localhost", "LocalHost")
+    assert all(command.is_local(host) for host in local)
+    other = ("0.0.0.0", "::", "10.0.0.1", "example.org", "", "localhost.example.org")  # noqa: S104
+    assert not any(command.is_local(host) for host in other)
+
+
+def output(*arguments: str) -> str:
+    result = CliRunner().invoke(cli.app, list(arguments))
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_a_key_is_printed_once_and_its_hash_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "keys.toml"
+    secret = output("key", "write", "--name", "loader", "--keys", str(path)).strip()
+    found = read_keys(path).find(secret.encode())
+    assert found is not None
+    assert (found.name, found.role) == ("loader", "write")
+    assert re.fullmatch(r"eh_[\w-]{43}", secret)
+    told = json.loads(output("key", "read", "--json"))
+    assert set(told) == {"key", "name", "role", "sha256"}
+    secret, _, lines = output("key", "admin").partition("\n")
+    other = tmp_path / "other.toml"
+    other.write_text(lines)
+    found = read_keys(other).find(secret.encode())
+    assert found is not None
+    assert found.role == "admin"
+
+
+def test_two_keys_cannot_have_one_name(tmp_path: Path) -> None:
+    path = str(tmp_path / "keys.toml")
+    output("key", "read", "--name", "page", "--keys", path)
+    error = failing("key", "write", "--name", "page", "--keys", path)
+    assert "same name" in error.message
+    assert len(read_keys(Path(path))) == 1
+
+
+def test_the_service_is_not_loaded_by_other_commands() -> None:
+    code = "import sys, everhash.cli; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in run.stdout.split()}
+    assert not loaded & {"fastapi", "uvicorn", "starlette", "pydantic"}

@@ -1,0 +1,92 @@
+"""From the first byte to the last: opening, failing, stopping."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import everhash
+from everhash.collection.collection import Collection
+from everhash.errors import CollectionFileError
+from tests.unit.serve.serving import DIM, error_of, filled, serving, until
+
+ROWS = [[0.5] * DIM]
+
+
+def test_it_answers_before_the_collection_is_open() -> None:
+    let_go = threading.Event()
+
+    def open_slowly() -> Collection:
+        assert let_go.wait(30)
+        return filled()
+
+    with serving(open_slowly, wait=False) as served:
+        assert served.get("/live").json() == {"live": True}
+        early = served.get("/ready")
+        assert (early.status_code, early.json()) == (503, {"ready": False})
+        for answer in (served.get("/stats"), served.post("/search", {"rows": ROWS})):
+            assert error_of(answer)["status"] == 503
+            assert answer.headers["retry-after"] == "1"
+        assert served.get("/snapshot").status_code == 503
+        assert served.post("/refresh").status_code == 503
+        assert "everhash_entries " not in served.get("/metrics").text
+        let_go.set()
+        until(lambda: served.get("/ready").status_code == 200)
+        assert served.post("/search", {"rows": ROWS}).status_code == 200
+
+
+def test_a_collection_that_cannot_be_opened_ends_the_server(tmp_path: Path) -> None:
+    path = tmp_path / "no.ever"
+    path.write_bytes(b"not a collection" * 1000)
+    with serving(lambda: everhash.open(path), wait=False) as served:
+        until(lambda: served.service.failure is not None)
+        assert isinstance(served.service.failure, CollectionFileError)
+        until(lambda: not served.server.servers[0].is_serving())
+
+
+def test_what_it_opened_is_closed_and_what_it_was_given_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "shop.ever"
+    with filled(path) as collection, serving(collection) as served:
+        served.post("/add", {"rows": ROWS})
+    with filled() as collection:
+        with serving(collection):
+            pass
+        assert len(collection) == 60
+    with serving(lambda: everhash.open(path)) as served:
+        served.post("/add", {"rows": ROWS})
+    with everhash.open(path) as collection:  # nobody else writes to it any more
+        assert len(collection) == 62
+    assert not list(tmp_path.glob("*-wal"))
+
+
+def test_a_request_under_way_is_finished_before_it_stops() -> None:
+    begun, let_go, answers = threading.Event(), threading.Event(), list[int]()
+
+    class Slow:
+        """Learns when it is let go."""
+
+        def __call__(self) -> Collection:
+            collection = filled()
+            learn = collection.learn
+
+            def wait(*arguments: object) -> None:
+                begun.set()
+                assert let_go.wait(30)
+                learn(*arguments)  # type: ignore[arg-type]
+
+            collection.learn = wait  # type: ignore[method-assign,assignment]
+            return collection
+
+    with serving(Slow()) as served:
+
+        def ask() -> None:
+            answers.append(served.post("/learn", {"rows": ROWS, "labels": ["x"]}).status_code)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        assert begun.wait(30)
+        served.server.should_exit = True
+        until(lambda: not served.service.ready)
+        let_go.set()
+        asking.join()
+    assert answers == [200]
