@@ -137,7 +137,10 @@ def test_rows_are_read_up_to_a_torn_line_and_appended_after_it(
     assert [Task.of(row) for row in read_rows([path])] == [*tasks[:whole], tasks[2]]
 
 
-@pytest.mark.parametrize("line", ["{}", "[1]", "nothing", '{"kind": 1}', "null"])
+LISTED = json.dumps({**Task("retrieval", "digits", "paper").as_row(), "options": {"step": [1]}})
+
+
+@pytest.mark.parametrize("line", ["{}", "[1]", "nothing", '{"kind": 1}', "null", LISTED])
 def test_lines_that_are_no_rows_are_refused(tmp_path: Path, line: str) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(line + "\n")

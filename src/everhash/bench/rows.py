@@ -59,7 +59,7 @@ def read_rows(paths: Iterable[Path]) -> list[Row]:
 def _row(line: bytes, where: str) -> Row:
     try:
         row = json.loads(line)
-        Task.of(row)
+        hash(Task.of(row))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(
             f"{where}: no row of results", hint="name files that 'everhash bench run' has written"
