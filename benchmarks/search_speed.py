@@ -37,7 +37,14 @@ from everhash.bench import datasets
 from everhash.bench.datasets import Dataset
 from everhash.bench.machine import describe_machine
 from everhash.bench.protocols import Split, given_split, paper_split
-from everhash.bench.speed_codes import QUERIES, K, load_faiss, make_clustered, make_real, make_uniform
+from everhash.bench.speed_codes import (
+    QUERIES,
+    K,
+    load_faiss,
+    make_clustered,
+    make_real,
+    make_uniform,
+)
 from everhash.bench.speed_search import (
     FEW,
     SINGLES,
@@ -106,7 +113,7 @@ def race_clustered(n: int, bits: int, rounds: int) -> None:
 
 def race_real(n: int, bits: int, rounds: int) -> None:
     for name in REAL:
-        contest = real(name, *load_real(name), bits, n)
+        contest = real(name, make_real(*load_real(name), bits, n))
         show(contest, contest.race(rounds))
 
 
@@ -120,6 +127,7 @@ def race_asymmetric(n: int, bits: int, rounds: int) -> None:
 
 def race_postings(n: int, bits: int, rounds: int) -> None:
     contest = labelled(bits, n, (n // 10, n, 10 * n))
+    contest = contest._replace(about=f"postings, {bits} bits; entries:")
     show(contest, contest.race(rounds))
 
 

@@ -143,7 +143,7 @@ def _missing(experiment: Experiment, rows: list[Row]) -> Iterator[Part]:
     """Yield how many runs have no row yet, and how many rows the experiment does not ask for."""
     wanted, there = set(experiment.tasks()), {Task.of(row) for row in rows}
     missing = Counter(task.method for task in wanted - there)
-    if missing:
+    if missing and (wanted & there or not there):
         listed = ", ".join(f"{method} {n}" for method, n in sorted(missing.items()))
         which = f" ({listed})" if missing.total() < len(wanted) else ""
         yield f"**Unfinished: {missing.total():,} of {len(wanted):,} runs are missing**{which}."

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import everhash
 from everhash.bench.datasets import Dataset, from_file, load
-from everhash.bench.kinds import KINDS
+from everhash.bench.kinds import KINDS, NO_DATA
 from everhash.bench.machine import describe_machine
 from everhash.bench.rows import RowFile
 from everhash.bench.task import Row, Task
@@ -88,7 +88,9 @@ def measure(task: Task, jobs: int, source: Source | None) -> Row | Failure:
     """Run a task; return its row."""
     start = perf_counter()
     try:
-        figures = KINDS[task.kind].measure(task, _data(task.dataset, source))
+        kind = KINDS[task.kind]
+        data = _data(task.dataset, source) if kind.needs_data else NO_DATA
+        figures = kind.measure(task, data)
     except Exception as error:  # one task that fails must not end all others
         where = traceback.extract_tb(error.__traceback__)[-1]
         why = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
