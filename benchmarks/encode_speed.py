@@ -12,9 +12,9 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy starts its threads
 
+from everhash.bench.costs.encoding import by_blocks, by_kernel, encoders, make_rows, moved
+from everhash.bench.costs.timing import race
 from everhash.bench.machine import describe_machine
-from everhash.bench.speed_encoding import by_blocks, by_kernel, encoders, make_rows, moved
-from everhash.bench.timing import race
 
 ROWS, ROUNDS = 1024, 9
 SHAPES = ((64, 32, 1), (384, 32, 1), (384, 64, 1), (512, 32, 1), (512, 32, 13), (1024, 64, 1))

@@ -11,9 +11,9 @@ from __future__ import annotations
 import argparse
 
 from everhash import OnlineHasher
+from everhash.bench.costs.scale import learn
+from everhash.bench.costs.synthetic import Source
 from everhash.bench.machine import describe_machine
-from everhash.bench.scale import learn
-from everhash.bench.synthetic import Source
 
 DIMS, BITS, BATCH = 128, 32, 10_000
 

@@ -19,9 +19,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy starts its th
 
 import argparse
 
+from everhash.bench.costs.learning import learners
+from everhash.bench.costs.timing import race
 from everhash.bench.machine import describe_machine
-from everhash.bench.speed_learning import learners
-from everhash.bench.timing import race
 
 
 def main() -> None:

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from everhash import Index, OnlineHasher
 from everhash.bench import datasets
+from everhash.bench.costs.refresh import EVERY, keep_fresh
 from everhash.bench.machine import describe_machine
 from everhash.bench.protocols import given_split, paper_split
 from everhash.bench.scoring import score_index
-from everhash.bench.speed_refresh import EVERY, keep_fresh
 
 QUERIES = 500
 FIGURE = Path(__file__).resolve().parents[1] / "docs" / "updates.png"

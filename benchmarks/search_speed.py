@@ -34,10 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.bench import datasets
-from everhash.bench.datasets import Dataset
-from everhash.bench.machine import describe_machine
-from everhash.bench.protocols import Split, given_split, paper_split
-from everhash.bench.speed_codes import (
+from everhash.bench.costs.codes import (
     QUERIES,
     K,
     load_faiss,
@@ -45,7 +42,7 @@ from everhash.bench.speed_codes import (
     make_real,
     make_uniform,
 )
-from everhash.bench.speed_search import (
+from everhash.bench.costs.search import (
     FEW,
     SINGLES,
     SUM,
@@ -58,6 +55,9 @@ from everhash.bench.speed_search import (
     real,
     uniform,
 )
+from everhash.bench.datasets import Dataset
+from everhash.bench.machine import describe_machine
+from everhash.bench.protocols import Split, given_split, paper_split
 
 try:
     import faiss

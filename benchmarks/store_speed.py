@@ -22,8 +22,7 @@ import numpy as np
 
 import everhash
 from everhash import kernels
-from everhash.bench.machine import describe_machine
-from everhash.bench.speed_store import (
+from everhash.bench.costs.store import (
     BITS,
     CALL,
     DIM,
@@ -34,6 +33,7 @@ from everhash.bench.speed_store import (
     reopen,
     take_in,
 )
+from everhash.bench.machine import describe_machine
 
 
 def ingest(folder: Path, kind: str, n: int) -> Path:

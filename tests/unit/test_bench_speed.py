@@ -14,17 +14,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everhash.bench import datasets, experiment, scale, speed, speed_codes, speed_store, timing
-from everhash.bench.kinds import KINDS, NO_DATA
-from everhash.bench.runner import Failure, measure
-from everhash.bench.speed_learning import (
+from everhash.bench import datasets, experiment
+from everhash.bench.costs import codes, scale, speed, store, timing
+from everhash.bench.costs.learning import (
     learn_compiled,
     learn_numpy,
     learn_sklearn,
     make_stream,
     make_words,
 )
-from everhash.bench.speed_store import Calls, plain_sqlite, records, take_in
+from everhash.bench.costs.store import Calls, plain_sqlite, records, take_in
+from everhash.bench.kinds import KINDS, NO_DATA
+from everhash.bench.runner import Failure, measure
 from everhash.bench.task import Task, as_options
 from everhash.errors import OptionError
 from everhash.index.index import Index
@@ -39,7 +40,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timing, "PATIENCE", 0.0)
     monkeypatch.setattr(scale, "CALL", 100)
     monkeypatch.setattr(speed, "SEARCH_ROUNDS", 1)
-    monkeypatch.setattr(speed_store, "SINGLES", 2)
+    monkeypatch.setattr(store, "SINGLES", 2)
     for kept in (speed.learning_times, speed.search_times, speed.real_codes, speed.refresh_costs):
         kept.cache_clear()
 
@@ -139,7 +140,7 @@ def test_every_item_is_held_against_its_peer(what: str, peer: str) -> None:
     assert not isinstance(row, Failure), row
     assert (row["what"], row["peer_name"]) == (what, peer)
     assert row["ours"] > 0
-    if "FAISS" in peer and speed_codes.load_faiss() is None:
+    if "FAISS" in peer and codes.load_faiss() is None:
         assert row["peer"] is row["ratio"] is None
     else:
         assert row["ratio"] == row["peer"] / row["ours"]
@@ -150,12 +151,12 @@ def test_every_item_is_held_against_its_peer(what: str, peer: str) -> None:
 
 @pytest.mark.parametrize("what", ["uniform codes", "clustered codes", "labelled entries"])
 def test_a_missing_peer_is_said_to_be_missing(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speed_codes, "import_module", _not_installed)
-    speed_codes.load_faiss.cache_clear()
+    monkeypatch.setattr(codes, "import_module", _not_installed)
+    codes.load_faiss.cache_clear()
     try:
         figures = speed.measure(item(f"search, {what}, at once", "FAISS flat"), NO_DATA)
     finally:
-        speed_codes.load_faiss.cache_clear()
+        codes.load_faiss.cache_clear()
     assert figures["ours"] > 0
     assert figures["peer"] is None
     assert figures["ratio"] is None
@@ -190,9 +191,9 @@ def test_all_learners_learn_the_same(rows: int, d: int, k: int) -> None:
 
 
 def test_wrong_results_stop_a_race() -> None:
-    codes = speed_codes.make_clustered(64, 300)
-    expected = speed_codes.expect_hamming(codes)
-    distances, places = codes.segment().nearest_hamming(codes.queries, speed_codes.K)
+    made = codes.make_clustered(64, 300)
+    expected = codes.expect_hamming(made)
+    distances, places = made.segment().nearest_hamming(made.queries, codes.K)
     expected.hold(slice(0, len(distances)), distances, places)
     distances[1, 3] += 1
     with pytest.raises(RuntimeError, match="wrong distances"):

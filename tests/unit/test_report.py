@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from everhash.bench import report
-from everhash.bench.beaten import wins
-from everhash.bench.document import Picture
 from everhash.bench.experiment import Experiment, Runs, load
-from everhash.bench.labels import apart
-from everhash.bench.layouts.costs import fitted
-from everhash.bench.layouts.robustness import unseen
-from everhash.bench.published import LINES
-from everhash.bench.samples import Column, at_bits, lines_of, mean_average_precision
+from everhash.bench.reporting.beaten import wins
+from everhash.bench.reporting.document import Picture
+from everhash.bench.reporting.labels import apart
+from everhash.bench.reporting.layouts.costs import fitted
+from everhash.bench.reporting.layouts.robustness import unseen
+from everhash.bench.reporting.published import LINES
+from everhash.bench.reporting.samples import Column, at_bits, lines_of, mean_average_precision
 from everhash.bench.task import Row, Task
 from everhash.cli import app
 from everhash.errors import InputError, UnknownNameError
@@ -378,7 +378,7 @@ def test_the_same_rows_give_the_same_bytes_and_links_lead_to_files(tmp_path: Pat
 
 
 def test_all_other_figures_can_be_drawn(tmp_path: Path) -> None:
-    from everhash.bench import figures
+    from everhash.bench.reporting import figures
 
     drawn = unseen([each for each in robust() if each["protocol"] == "unseen"])
     sets = (drawn, report.parts(BARE, timed()), report.parts(BARE, [grown(0, "sorted", 0.4)]))

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from everhash.bench import growth, retrieval, scale, speed
+from everhash.bench import growth, retrieval
+from everhash.bench.costs import scale, speed
 from everhash.bench.datasets import Dataset
 from everhash.bench.task import Task
 

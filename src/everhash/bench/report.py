@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from everhash.bench.document import Heading, Part, Picture, markdown, wrapped
 from everhash.bench.experiment import Experiment
-from everhash.bench.layouts import costs, growth, retrieval, robustness, updates
-from everhash.bench.samples import blocks, in_order
+from everhash.bench.reporting.document import Heading, Part, Picture, markdown, wrapped
+from everhash.bench.reporting.layouts import costs, growth, retrieval, robustness, updates
+from everhash.bench.reporting.samples import blocks, in_order
 from everhash.bench.task import Row, Task
 from everhash.errors import InputError, UnknownNameError
 
@@ -61,7 +61,7 @@ def text(experiment: Experiment, rows: list[Row]) -> str:
 
 def write(experiment: Experiment, rows: list[Row], folder: Path) -> list[Path]:
     """Write the report and its figures into a folder; return what was written."""
-    from everhash.bench import figures
+    from everhash.bench.reporting import figures
 
     document, written = list(parts(experiment, rows)), list[Path]()
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from everhash.bench import tables
-from everhash.bench.beaten import where_beaten
-from everhash.bench.document import Heading, Panel, Part, Picture, Series
-from everhash.bench.layouts.common import (
+from everhash.bench.reporting import tables
+from everhash.bench.reporting.beaten import where_beaten
+from everhash.bench.reporting.document import Heading, Panel, Part, Picture, Series
+from everhash.bench.reporting.layouts.common import (
     TITLES,
     bit_keys,
     block_name,
@@ -21,9 +21,8 @@ from everhash.bench.layouts.common import (
     slug,
     ties,
 )
-from everhash.bench.published import DEEP, FEATURES, PAPER, TIMED_AT, Published, published
-from everhash.bench.retrieval import COSINE, EVERY, KEPT_FRESH, PROTOCOLS
-from everhash.bench.samples import (
+from everhash.bench.reporting.published import DEEP, FEATURES, PAPER, TIMED_AT, Published, published
+from everhash.bench.reporting.samples import (
     DISTANCES,
     Column,
     Lines,
@@ -37,7 +36,8 @@ from everhash.bench.samples import (
     widths,
     with_figures,
 )
-from everhash.bench.tables import NOTHING, grid
+from everhash.bench.reporting.tables import NOTHING, grid
+from everhash.bench.retrieval import COSINE, EVERY, KEPT_FRESH, PROTOCOLS
 from everhash.bench.task import Row
 
 TOLERATED = 0.2

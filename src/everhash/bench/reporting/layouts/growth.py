@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
-from everhash.bench import tables
-from everhash.bench.document import Heading, Panel, Part, Picture
 from everhash.bench.growth import CHECKPOINTS
-from everhash.bench.layouts.common import (
+from everhash.bench.reporting import tables
+from everhash.bench.reporting.document import Heading, Panel, Part, Picture
+from everhash.bench.reporting.layouts.common import (
     TITLES,
     block_name,
     curves,
@@ -18,7 +18,7 @@ from everhash.bench.layouts.common import (
     slug,
     ties,
 )
-from everhash.bench.samples import (
+from everhash.bench.reporting.samples import (
     DISTANCES,
     Column,
     Lines,

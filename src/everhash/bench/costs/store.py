@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 import everhash
 from everhash import Collection
-from everhash.bench.synthetic import Source
-from everhash.bench.timing import rounds, seconds
+from everhash.bench.costs.synthetic import Source
+from everhash.bench.costs.timing import rounds, seconds
 
 DIM, BITS, LABELS, CALL, SEED = 384, 64, 100, 10_000, 0
 OPENED, SINGLES = 3, 20

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from everhash.bench import tables
-from everhash.bench.document import Heading, Panel, Part, Picture, Series
-from everhash.bench.layouts.common import (
+from everhash.bench.reporting import tables
+from everhash.bench.reporting.document import Heading, Panel, Part, Picture, Series
+from everhash.bench.reporting.layouts.common import (
     TITLES,
     block_name,
     explained,
@@ -17,8 +17,7 @@ from everhash.bench.layouts.common import (
     slug,
     ties,
 )
-from everhash.bench.retrieval import EVERY, KEPT_FRESH
-from everhash.bench.samples import (
+from everhash.bench.reporting.samples import (
     DISTANCES,
     Column,
     Lines,
@@ -28,7 +27,8 @@ from everhash.bench.samples import (
     mean_average_precision,
     setting,
 )
-from everhash.bench.tables import grid
+from everhash.bench.reporting.tables import grid
+from everhash.bench.retrieval import EVERY, KEPT_FRESH
 from everhash.bench.task import Row, Task
 
 COUNTED = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from everhash.bench.document import Bullets, Part
+from everhash.bench.reporting.document import Bullets, Part
+from everhash.bench.reporting.samples import OURS, Column, Lines, group_of, pooled
 from everhash.bench.retrieval import COSINE
-from everhash.bench.samples import OURS, Column, Lines, group_of, pooled
 from everhash.bench.task import Row
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from everhash.bench.document import Series
+from everhash.bench.reporting.document import Series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

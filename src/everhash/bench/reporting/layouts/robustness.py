@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from everhash.bench import tables
-from everhash.bench.document import Heading, Panel, Part, Picture, Series
-from everhash.bench.layouts.common import (
+from everhash.bench.reporting import tables
+from everhash.bench.reporting.document import Heading, Panel, Part, Picture, Series
+from everhash.bench.reporting.layouts.common import (
     TITLES,
     block_name,
     curves,
@@ -20,7 +20,7 @@ from everhash.bench.layouts.common import (
     slug,
     ties,
 )
-from everhash.bench.samples import (
+from everhash.bench.reporting.samples import (
     DISTANCES,
     Column,
     Lines,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from everhash.bench.samples import GROUPS, Column, Lines, group_of
+from everhash.bench.reporting.samples import GROUPS, Column, Lines, group_of
 
 NOTHING = "-"
 Under = Mapping[str, tuple[str, ...]]

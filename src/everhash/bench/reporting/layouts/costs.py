@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from everhash.bench.document import Bullets, Heading, Panel, Part, Picture, Series
-from everhash.bench.samples import OURS, machines
-from everhash.bench.tables import NOTHING, Table, duration
+from everhash.bench.reporting.document import Bullets, Heading, Panel, Part, Picture, Series
+from everhash.bench.reporting.samples import OURS, machines
+from everhash.bench.reporting.tables import NOTHING, Table, duration
 from everhash.bench.task import Row
 
 Points = tuple[tuple[float, float], ...]

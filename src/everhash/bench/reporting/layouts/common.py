@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from everhash.bench import tables
-from everhash.bench.beaten import where_beaten
-from everhash.bench.document import Part, Series
-from everhash.bench.retrieval import ASYMMETRIC_AMONG, COSINE
-from everhash.bench.samples import (
+from everhash.bench.reporting import tables
+from everhash.bench.reporting.beaten import where_beaten
+from everhash.bench.reporting.document import Part, Series
+from everhash.bench.reporting.samples import (
     DISTANCES,
     OURS,
     Column,
@@ -22,7 +21,8 @@ from everhash.bench.samples import (
     setting,
     with_figures,
 )
-from everhash.bench.tables import Table, Under, grid
+from everhash.bench.reporting.tables import Table, Under, grid
+from everhash.bench.retrieval import ASYMMETRIC_AMONG, COSINE
 from everhash.bench.task import Row
 
 STORED = {

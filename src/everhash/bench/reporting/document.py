@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Literal
 
-from everhash.bench.tables import Table
+from everhash.bench.reporting.tables import Table
 
 ROOM = 100
 """Characters a line of text has at most; tables may be wider."""
@@ -66,7 +66,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure; see `everhash.bench.figures` for how it is drawn."""
+    """A figure; see `everhash.bench.reporting.figures` for how it is drawn."""
 
     slug: str
     """Ends the names of its files."""

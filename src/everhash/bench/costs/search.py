@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from everhash.bench.speed_codes import (
+from everhash.bench.costs.codes import (
     QUERIES,
     Bytes,
     Codes,
@@ -30,7 +30,7 @@ from everhash.bench.speed_codes import (
     pack,
     signs_of,
 )
-from everhash.bench.timing import MICROSECONDS
+from everhash.bench.costs.timing import MICROSECONDS
 from everhash.index.postings import Postings
 from everhash.index.segment import Segment
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import everhash
 from everhash import Collection, peers
+from everhash.bench.costs.synthetic import SYNTHETIC, Source
+from everhash.bench.costs.timing import load, rounds, seconds
 from everhash.bench.datasets import Dataset
-from everhash.bench.synthetic import SYNTHETIC, Source
 from everhash.bench.task import Task
-from everhash.bench.timing import load, rounds, seconds
 from everhash.errors import OptionError
 from everhash.index.index import Index
 from everhash.learn.options import whole_number

@@ -14,18 +14,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from everhash import OnlineHasher, kernels
-from everhash.bench import datasets, speed_search, timing
+from everhash.bench import datasets
+from everhash.bench.costs import search, timing
+from everhash.bench.costs.codes import Codes, make_clustered, make_real
+from everhash.bench.costs.encoding import by_blocks, by_kernel, encoders, make_rows, moved
+from everhash.bench.costs.learning import learners
+from everhash.bench.costs.refresh import keep_fresh
+from everhash.bench.costs.search import FLAT, IVF, PRODUCT, Contest, Times
+from everhash.bench.costs.store import CALL, OPENED, commit_singles, reopen, reread, take_in
+from everhash.bench.costs.synthetic import SYNTHETIC
+from everhash.bench.costs.timing import MICROSECONDS, race
 from everhash.bench.datasets import Dataset
 from everhash.bench.retrieval import split_of
-from everhash.bench.speed_codes import Codes, make_clustered, make_real
-from everhash.bench.speed_encoding import by_blocks, by_kernel, encoders, make_rows, moved
-from everhash.bench.speed_learning import learners
-from everhash.bench.speed_refresh import keep_fresh
-from everhash.bench.speed_search import FLAT, IVF, PRODUCT, Contest, Times
-from everhash.bench.speed_store import CALL, OPENED, commit_singles, reopen, reread, take_in
-from everhash.bench.synthetic import SYNTHETIC
 from everhash.bench.task import Task
-from everhash.bench.timing import MICROSECONDS, race
 from everhash.errors import DataMissingError, OptionError
 from everhash.index.index import Index
 from everhash.learn.options import whole_number
@@ -156,14 +157,14 @@ def real_codes(task: Task, size: int) -> Codes:
 
 
 CONTESTS: dict[str, Callable[[Task, int], Contest]] = {
-    "search, uniform codes": lambda task, n: speed_search.uniform(task.bits, n),
-    "search, clustered codes": lambda task, n: speed_search.clustered(task.bits, n),
-    "search, real codes": lambda task, n: speed_search.real(task.dataset, real_codes(task, n)),
-    "search, labelled entries": lambda task, n: speed_search.labelled(task.bits, n, (n,)),
-    "asymmetric search, clustered codes": lambda task, n: speed_search.asymmetric(
+    "search, uniform codes": lambda task, n: search.uniform(task.bits, n),
+    "search, clustered codes": lambda task, n: search.clustered(task.bits, n),
+    "search, real codes": lambda task, n: search.real(task.dataset, real_codes(task, n)),
+    "search, labelled entries": lambda task, n: search.labelled(task.bits, n, (n,)),
+    "asymmetric search, clustered codes": lambda task, n: search.asymmetric(
         "clustered", make_clustered(task.bits, n)
     ),
-    "asymmetric search, real codes": lambda task, n: speed_search.asymmetric(
+    "asymmetric search, real codes": lambda task, n: search.asymmetric(
         task.dataset, real_codes(task, n)
     ),
 }
