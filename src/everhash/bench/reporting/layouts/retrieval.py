@@ -129,7 +129,6 @@ def _costs(rows: list[Row], lines: Lines) -> Iterator[Part]:
         f"worked out again, in all refreshes together, one every {EVERY} rows; mean of at most "
         f"{KEPT_FRESH:,} entries that were not learned. {setting(rows)}"
     )
-    yield from where_beaten(lines, columns)
 
 
 def _by_bits(rows: list[Row], lines: Lines) -> Iterator[Part]:
