@@ -27,6 +27,7 @@ bench: $(BENCH)
 	$(BIN)/python benchmarks/paper_cifar_gist.py
 	$(BIN)/python benchmarks/ablation.py
 	$(BIN)/python benchmarks/online_peers.py
+	$(BIN)/python benchmarks/batch_peers.py
 	$(BIN)/python benchmarks/refresh_cost.py
 	$(BIN)/python benchmarks/unlabelled.py
 	$(BIN)/python benchmarks/search_speed.py
