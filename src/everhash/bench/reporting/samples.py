@@ -216,7 +216,9 @@ def seeds(rows: Iterable[Row]) -> str:
     """Say how many seeds each group of methods has, and which methods have another number."""
     counts: dict[str, dict[str, int]] = {}
     for line, of_line in lines_of(rows).items():
-        cells = Counter((row["bits"], row["share"], row["protocol"]) for row in of_line)
+        cells = Counter(
+            (row["dataset"], row["bits"], row["share"], row["protocol"]) for row in of_line
+        )
         method = of_line[0]["method"]
         several = method if method == line else line
         counts.setdefault(group_of(method), {})[several] = min(cells.values())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from everhash.bench.reporting import tables
-from everhash.bench.reporting.beaten import where_beaten
 from everhash.bench.reporting.document import Heading, Panel, Part, Picture, Series
 from everhash.bench.reporting.layouts.common import (
     TITLES,
