@@ -36,7 +36,7 @@ CROWD = 15
 """Names that need a higher panel."""
 LINE = 0.21
 """Inches a line of dots takes."""
-DPI = 160
+DPI = 120
 STYLE: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 9.5,
@@ -49,6 +49,7 @@ STYLE: Any = {
     "xtick.color": INK,
     "ytick.color": INK,
     "svg.hashsalt": "everhash",
+    "svg.fonttype": "none",
 }
 
 
