@@ -17,7 +17,8 @@ import numpy as np
 from everhash import OnlineHasher
 from everhash.bench import datasets
 from everhash.bench.machine import describe_machine
-from everhash.bench.protocols import Split, given_split, paper_split, score_codewords
+from everhash.bench.protocols import Split, given_split, paper_split
+from everhash.bench.scoring import score_codewords
 
 PLAIN: dict[str, Any] = {"average": False, "codebook": "random", "replay": 0}
 SETTINGS: dict[str, tuple[dict[str, Any], int]] = {

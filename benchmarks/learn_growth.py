@@ -3,39 +3,25 @@
     python benchmarks/learn_growth.py [--rows 1000000]
 
 The default hasher, d = 128, k = 32, batches of 10,000 rows around a centre for each label (seed 0).
-Making the rows is not timed.
+Making the rows is not timed. `everhash bench run scale` measures points of this and other curves.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from time import perf_counter
-
-import numpy as np
-from numpy.typing import NDArray
 
 from everhash import OnlineHasher
+from everhash.bench.costs.scale import learn
+from everhash.bench.costs.synthetic import Source
 from everhash.bench.machine import describe_machine
 
 DIMS, BITS, BATCH = 128, 32, 10_000
 
 
-def batches(rows: int, labels: int) -> Iterator[tuple[NDArray[np.float32], NDArray[np.int64]]]:
-    rng = np.random.default_rng(0)
-    centres = rng.standard_normal((labels, DIMS), np.float32)
-    for start in range(0, rows, BATCH):
-        y = rng.integers(0, labels, min(BATCH, rows - start))
-        yield centres[y] + rng.standard_normal((len(y), DIMS), np.float32), y
-
-
 def seconds_to_learn(rows: int, labels: int) -> tuple[float, OnlineHasher]:
-    hasher, total = OnlineHasher(BITS), 0.0
-    for X, y in batches(rows, labels):
-        start = perf_counter()
-        hasher.partial_fit(X, y)
-        total += perf_counter() - start
-    return total, hasher
+    hasher = OnlineHasher(BITS)
+    times = learn(hasher, Source(labels, DIMS), rows, BATCH)
+    return sum(taken for _, taken in times), hasher
 
 
 def main() -> None:

@@ -18,13 +18,8 @@ import numpy as np
 from everhash import OnlineHasher
 from everhash.bench import datasets
 from everhash.bench.machine import describe_machine
-from everhash.bench.protocols import (
-    Split,
-    given_split,
-    paper_split,
-    score_codewords,
-    score_mapping,
-)
+from everhash.bench.protocols import Split, given_split, paper_split
+from everhash.bench.scoring import score_codewords, score_mapping
 
 BITS = (8, 16, 32, 64)
 PUBLISHED = {

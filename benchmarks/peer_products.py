@@ -1,12 +1,21 @@
 """The matrix products each method cannot do without, and how long they take alone.
 
+    python benchmarks/peer_products.py [--data cifar10-gist ...]
+
 A method's learning is held against these: the same shapes and the same order, in NumPy, without
 anything else the method does. What takes far longer than its own products is badly written, and
-its time says nothing about the method.
+its time says nothing about the method. Everything runs on one thread.
 """
 
 from __future__ import annotations
 
+import os
+
+os.environ.update(  # before NumPy and Numba start their threads
+    dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+)
+
+import argparse
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -14,8 +23,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash import kernels
+from everhash.bench import datasets
 from everhash.bench.datasets import Dataset
-from everhash.bench.peers_run import Task, batches, make, split_of
+from everhash.bench.machine import describe_machine
+from everhash.bench.retrieval import make, pieces, split_of
+from everhash.bench.task import Task
 
 Floats = NDArray[np.float32]
 Sizes = dict[str, Any]
@@ -25,12 +38,16 @@ ROUNDS, PATIENCE = 5, 3.0
 """Timed so often, or twice if that takes so many seconds already; the best time counts."""
 GRADIENT_STEPS = 25
 """That SmartHash takes for a function, as counted on CIFAR-10 GIST, 2,000 rows, 32 bits."""
+MOST_PRODUCTS = 10
+"""How many times the time of its products a method may take without a mark."""
+ROWS_A_LABEL = {"cifar10-gist": 200, "cifar10-cnn": 200, "clinc150": 13}
 
 
 def measure(task: Task, data: Dataset) -> dict[str, Any]:
     """Time learning and products in turn; return the best of each."""
     split = split_of(task, data)
-    stream = [(data.X[batch], data.y[batch]) for batch in batches(split.stream)]
+    batches = [split.stream[part] for part in pieces(len(split.stream))]
+    stream = [(data.X[batch], data.y[batch]) for batch in batches]
     Z = np.random.default_rng(0).standard_normal((len(split.stream), data.X.shape[1]), np.float32)
     Z /= np.linalg.norm(Z, axis=1, keepdims=True)
     sizes = make(task, data).get_params()
@@ -95,7 +112,7 @@ def correct_pairs(Z: Floats, sizes: Sizes) -> None:
 
 def _by_anchors(Z: Floats, sizes: Sizes) -> Floats:
     anchors = Z[: sizes["anchors"]]
-    return np.concatenate([Z[part] @ anchors.T for part in batches(np.arange(len(Z)))])
+    return np.concatenate([Z[part] @ anchors.T for part in pieces(len(Z))])
 
 
 def hold_apart(Z: Floats, sizes: Sizes) -> None:
@@ -158,3 +175,28 @@ PRODUCTS = {
     ),
     "onehot": Products("a row: W z, rank-1 update, W a row a label", follow_classes),
 }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", nargs="+", choices=list(ROWS_A_LABEL), default=list(ROWS_A_LABEL))
+    args = parser.parse_args()
+    kernels.load()
+    kernels.load_peers()  # here, so that it is in nobody's time
+    print(describe_machine())
+    for name in args.data:
+        data = datasets.load(name)
+        rows = len(split_of(Task("", name, "", rows_a_label=ROWS_A_LABEL[name]), data).stream)
+        print(f"\n{name}, {rows:,} rows, 32 bits, best of several in turn, milliseconds")
+        print(f"{'':<12}{'learning':>10}{'products':>10}{'ratio':>8}   the products")
+        for method in PRODUCTS:
+            task = Task("retrieval", name, method, 32, rows_a_label=ROWS_A_LABEL[name])
+            figures = measure(task, data)
+            ratio = figures["learning"] / figures["products"]
+            mark = f"   MORE THAN {MOST_PRODUCTS} TIMES" if ratio > MOST_PRODUCTS else ""
+            times = f"{figures['learning'] * 1e3:10.1f}{figures['products'] * 1e3:10.1f}"
+            print(f"{method:<12}{times}{ratio:8.1f}   {figures['what']}{mark}")
+
+
+if __name__ == "__main__":
+    main()

@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 
 from everhash import Index, OnlineHasher
 from everhash.bench import datasets
+from everhash.bench.costs.refresh import EVERY, keep_fresh
 from everhash.bench.machine import describe_machine
-from everhash.bench.protocols import given_split, paper_split, score_index
+from everhash.bench.protocols import given_split, paper_split
+from everhash.bench.scoring import score_index
 
-EVERY, QUERIES = 100, 500
+QUERIES = 500
 FIGURE = Path(__file__).resolve().parents[1] / "docs" / "updates.png"
 
 
@@ -53,15 +55,10 @@ def run(
     certify: bool = True,
     check: bool = True,
 ) -> Run:
-    batches = np.array_split(stream, max(1, len(stream) // EVERY))
-    hasher.partial_fit(data.X[batches[0]], data.y[batches[0]])
     index = Index(hasher, coding=coding, certify=certify)
-    index.add(data.X[entries])
     flips = moved = stale = 0
     shares = []
-    for batch in batches[1:]:
-        hasher.partial_fit(data.X[batch], data.y[batch])
-        report = index.refresh()
+    for (report,) in keep_fresh(hasher, data, stream, entries, [index]):
         bits = len(entries) * (hasher.bits if coding == "home" else hasher.width_)
         flips, moved = flips + report.bits_flipped, moved + report.homes_moved
         shares.append(report.bits_recomputed / bits)

@@ -28,34 +28,36 @@ os.environ.update(  # before NumPy, Numba and FAISS start their threads
 )
 
 import argparse
-from collections.abc import Callable
-from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from everhash.bench.machine import describe_machine
-from everhash.index.postings import Postings
-from everhash.index.segment import Segment
-from search_data import (
+from everhash.bench import datasets
+from everhash.bench.costs.codes import (
     QUERIES,
-    REAL,
-    Bytes,
-    Codes,
-    Counts,
-    Expected,
-    Floats,
     K,
-    Words,
-    expect_hamming,
-    expect_margins,
-    flat_index,
+    load_faiss,
     make_clustered,
     make_real,
     make_uniform,
-    pack,
-    signs_of,
 )
+from everhash.bench.costs.search import (
+    FEW,
+    SINGLES,
+    SUM,
+    Contest,
+    Contestant,
+    Times,
+    asymmetric,
+    clustered,
+    labelled,
+    real,
+    uniform,
+)
+from everhash.bench.datasets import Dataset
+from everhash.bench.machine import describe_machine
+from everhash.bench.protocols import Split, given_split, paper_split
 
 try:
     import faiss
@@ -64,72 +66,21 @@ try:
 except ImportError:
     raise SystemExit('faiss or usearch is missing: pip install -e ".[bench]"') from None
 
-SINGLES, FEW = 40, 20
-"""Single queries a round, and queries at once for contestants that cannot take 1,000."""
-LABELS = 1000
+REAL = {"CIFAR-10": "cifar10-cnn", "Caltech-256": "caltech256-cnn"}
 
 
-class Contestant(NamedTuple):
-    """Answers the queries of a slice; ours knows what is right."""
-
-    search: Callable[[slice], Any]
-    at_once: int = QUERIES
-    expected: Expected | None = None
-
-    def clock(self, parts: list[slice]) -> list[float]:
-        """Return the microseconds each slice took; check the results when all is over."""
-        times, results = [], []
-        for part in parts:
-            start = perf_counter()
-            results.append(self.search(part))
-            times.append((perf_counter() - start) * 1e6)
-        if self.expected is not None:
-            for part, (distances, places, *_) in zip(parts, results, strict=True):
-                self.expected.hold(part, distances, places)
-        return times
-
-
-class Times(NamedTuple):
-    """Microseconds a query."""
-
-    batch: float
-    best: float
-    median: float
-
-
-def race(contestants: dict[str, Contestant], rounds: int) -> dict[str, Times]:
-    """Return the times of each contestant; all take their turn in every round."""
-    batch: dict[str, list[float]] = {name: [] for name in contestants}
-    single: dict[str, list[float]] = {name: [] for name in contestants}
-    for turn in range(rounds):
-        for name, each in contestants.items():
-            if each.at_once > 1:
-                batch[name].append(each.clock([slice(0, each.at_once)])[0] / each.at_once)
-        queries = range(turn * SINGLES, (turn + 1) * SINGLES)
-        for name, each in contestants.items():
-            single[name] += each.clock([slice(query, query + 1) for query in queries])
-    return {
-        name: Times(min(batch[name], default=np.nan), min(times), float(np.median(times)))
-        for name, times in single.items()
-    }
-
-
-def show(title: str, times: dict[str, Times], ours: str = "everhash") -> None:
+def show(contest: Contest, times: dict[str, Times]) -> None:
     """Print the times, and how many times ours each of the others is."""
-    print(f"{title}\n  {'us a query':<14}" + "".join(f"{name:>12}" for name in times))
+    print(f"{contest.about}\n  {'us a query':<14}" + "".join(f"{name:>12}" for name in times))
     for field, heading in zip(Times._fields, ("batch", "one, best", "one, median"), strict=True):
         figures = {name: getattr(each, field) for name, each in times.items()}
         cells = "".join(f"{figure:12.1f}" for figure in figures.values()).replace("nan", "  -")
-        others = [name for name in figures if name not in (ours, "sum")]
-        ratios = [f"{figures[name] / figures[ours]:.1f}x {name}" for name in others]
+        others = [name for name in figures if name not in (contest.ours, SUM)]
+        ratios = [f"{figures[name] / figures[contest.ours]:.1f}x {name}" for name in others]
         print(f"  {heading:<14}{cells}   {', '.join(ratios)}", flush=True)
 
 
-def by_faiss(index: Any, queries: Bytes) -> Contestant:
-    return Contestant(lambda part: index.search(queries[part], K))
-
-
-def by_usearch(words: Words, queries: Bytes) -> Contestant:
+def by_usearch(words: NDArray[np.uint64], queries: NDArray[np.uint8]) -> Contestant:
     def search(part: slice) -> Any:
         rows = words.view(np.uint8)
         return usearch_search(rows, queries[part], K, MetricKind.Hamming, exact=True, threads=1)
@@ -137,103 +88,56 @@ def by_usearch(words: Words, queries: Bytes) -> Contestant:
     return Contestant(search, FEW)
 
 
-def by_sum(words: Words) -> Contestant:
-    return Contestant(lambda _: words.sum(), 1)
+def load_real(name: str) -> tuple[Dataset, Split]:
+    data = datasets.load(REAL[name])
+    if data.is_query.any():
+        return data, given_split(data.y, data.is_query, stream=30, seed=0)
+    return data, paper_split(data.y, queries=100, stream=1000, seed=0)
 
 
-def by_product(margins: Floats, signs: Floats) -> Contestant:
-    def search(part: slice) -> Counts:
-        return np.argpartition(-margins[part] @ signs, K, axis=1)[:, :K]
-
-    return Contestant(search, FEW)
-
-
-def by_label(lists: Postings, codewords: Words, queries: Words) -> Contestant:
-    cycles, bits = np.zeros(len(codewords), np.int64), 64 * codewords.shape[1]
-    return Contestant(lambda part: lists.nearest_hamming(codewords, cycles, queries[part], bits, K))
-
-
-def us_and_flat(codes: Codes, segment: Segment) -> dict[str, Contestant]:
-    queries, expected = codes.queries, expect_hamming(codes)
-    flat = by_faiss(flat_index(codes.words, codes.bits), codes.home_words)
-    ours = Contestant(lambda part: segment.nearest_hamming(queries[part], K), QUERIES, expected)
-    return {"everhash": ours, "flat": flat}
+def race_uniform(n: int, bits: int, rounds: int) -> None:
+    contest = uniform(bits, n)
+    # the sum is the floor, so it stands last
+    floor, codes = contest.contestants.pop(SUM), make_uniform(bits, n)
+    contest.contestants["usearch"] = by_usearch(codes.words, codes.home_words)
+    contest.contestants[SUM] = floor
+    times = contest.race(rounds)
+    show(contest, times)
+    print(f"  {contest.floor(times)}")
 
 
-def us_and_product(codes: Codes, segment: Segment) -> dict[str, Contestant]:
-    margins, expected = codes.margins, expect_margins(codes, segment)
-    product = by_product(margins[np.arange(QUERIES), codes.homes], signs_of(codes.words))
-    ours = Contestant(lambda part: segment.nearest_margins(margins[part], K), QUERIES, expected)
-    return {"everhash": ours, "NumPy": product}
+def race_clustered(n: int, bits: int, rounds: int) -> None:
+    contest = clustered(bits, n)
+    show(contest, contest.race(rounds))
 
 
-def describe(name: str, codes: Codes, segment: Segment) -> str:
-    distinct = segment.n_words / len(codes.words)
-    return f"{name}, {codes.bits} bits; cycles: {codes.margins.shape[1]}, distinct: {distinct:.0%}"
-
-
-def uniform(n: int, bits: int, rounds: int) -> None:
-    codes = make_uniform(bits, n)
-    segment = codes.segment()
-    contestants = us_and_flat(codes, segment)
-    contestants["usearch"] = by_usearch(codes.words, codes.home_words)
-    contestants["sum"] = by_sum(segment.columns)
-    times = race(contestants, rounds)
-    show(f"uniform, {bits} bits", times)
-    floor, one, read = times["sum"].best, times["everhash"].best, segment.columns.nbytes / 1e3
-    print(
-        f"  the sum reads {read / floor:.1f} GB/s, one query {read / one:.1f} GB/s: "
-        f"{one / floor:.2f} times the floor"
-    )
-
-
-def clustered(n: int, bits: int, rounds: int) -> None:
-    codes = make_clustered(bits, n)
-    contestants = us_and_flat(codes, codes.segment())
-    ivf = faiss.IndexBinaryIVF(flat_index(codes.codewords, bits), bits, len(codes.codewords))
-    ivf.add(codes.words.view(np.uint8))
-    ivf.nprobe = 1
-    contestants["IVF"] = by_faiss(ivf, codes.home_words)
-    exact, _ = contestants["flat"].search(slice(0, QUERIES))
-    found, _ = contestants["IVF"].search(slice(0, QUERIES))
-    recall = ((found >= 0) & (found <= exact[:, -1:])).mean()
-    show(f"clustered, {bits} bits; recall of IVF {recall:.4f}", race(contestants, rounds))
-
-
-def real(n: int, bits: int, rounds: int) -> None:
+def race_real(n: int, bits: int, rounds: int) -> None:
     for name in REAL:
-        codes = make_real(name, bits, n)
-        segment = codes.segment()
-        show(describe(name, codes, segment), race(us_and_flat(codes, segment), rounds))
+        contest = real(name, make_real(*load_real(name), bits, n))
+        show(contest, contest.race(rounds))
 
 
-def asymmetric(n: int, bits: int, rounds: int) -> None:
+def race_asymmetric(n: int, bits: int, rounds: int) -> None:
     for name in ("clustered", *REAL):
-        codes = make_real(name, bits, n) if name in REAL else make_clustered(bits, n)
-        segment = codes.segment()
-        times = race(us_and_product(codes, segment), rounds)
-        show(describe(f"asymmetric, {name}", codes, segment), times)
+        made = name not in REAL
+        codes = make_clustered(bits, n) if made else make_real(*load_real(name), bits, n)
+        contest = asymmetric(name, codes)
+        show(contest, contest.race(rounds))
 
 
-def postings(n: int, bits: int, rounds: int) -> None:
-    rng, none = np.random.default_rng(4), np.zeros(n, np.int64)
-    codewords = pack(rng.random((LABELS, bits)) < 0.5)
-    margins = rng.standard_normal((QUERIES, 1, bits), dtype=np.float32)
-    queries, contestants = pack(margins > 0), {}
-    for size in (n // 10, n, 10 * n):
-        labels, lists = rng.integers(0, LABELS, size), Postings()
-        lists.append(labels, np.arange(size))
-        contestants[f"{size:,}"] = by_label(lists, codewords, queries)
-        if size == n:
-            words = codewords[labels]
-    codes = Codes(bits, words, none, codewords, none[:LABELS], margins, none[:QUERIES])
-    ours = f"{n:,}"
-    contestants[ours] = contestants[ours]._replace(expected=expect_hamming(codes))
-    contestants["flat"] = by_faiss(flat_index(words, bits), codes.home_words)
-    show(f"postings, {bits} bits; entries:", race(contestants, rounds), ours)
+def race_postings(n: int, bits: int, rounds: int) -> None:
+    contest = labelled(bits, n, (n // 10, n, 10 * n))
+    contest = contest._replace(about=f"postings, {bits} bits; entries:")
+    show(contest, contest.race(rounds))
 
 
-CONTESTS = {each.__name__: each for each in (uniform, clustered, real, asymmetric, postings)}
+CONTESTS = {
+    "uniform": race_uniform,
+    "clustered": race_clustered,
+    "real": race_real,
+    "asymmetric": race_asymmetric,
+    "postings": race_postings,
+}
 
 
 def main() -> None:
@@ -245,7 +149,7 @@ def main() -> None:
     if unknown := set(chosen) - set(CONTESTS):
         parser.error(f"no contest {', '.join(sorted(unknown))}; there are {', '.join(CONTESTS)}")
     n, rounds = (100_000, 2) if args.quick else (1_000_000, 5)
-    faiss.omp_set_num_threads(1)
+    load_faiss()  # on one thread
     print(f"{describe_machine()}, FAISS {faiss.__version__}")
     print(f"{n:,} codes, top {K}, {QUERIES:,} queries at once and {rounds * SINGLES} one by one")
     for name in chosen:

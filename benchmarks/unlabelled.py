@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from everhash import Index, OnlineHasher
 from everhash.bench import datasets
 from everhash.bench.machine import describe_machine
-from everhash.bench.protocols import given_split, score_index
+from everhash.bench.protocols import given_split
+from everhash.bench.scoring import score_index
 from everhash.metrics import average_precision
 
 DIMS = 32

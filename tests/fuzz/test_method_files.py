@@ -13,17 +13,31 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from everhash import peers
 from everhash.errors import EverhashError, ModelFileError
 from everhash.learn.model_format import pack_model, unpack_model
 from everhash.learn.stream_hasher import StreamHasher
+from everhash.peers.batch_method import BatchMethod
 from everhash.peers.model_file import hasher_from_bytes
 from tests.conftest import Stream
+from tests.contracts.test_batch_hashers import OPTIONS
 from tests.contracts.test_hashers import PEERS
 
 Arrays = dict[str, NDArray[Any]]
 State = dict[str, Any]
 Forgery = tuple[str, State, Arrays]
+NAMES = [*PEERS, *OPTIONS]
 WRONG: tuple[Any, ...] = (None, -1, 2**200, "x", [], {}, [[1]])
+
+
+def learned(name: str, digits: Stream, rows: int) -> StreamHasher:
+    """Return a method that has learned rows: one by one, or all at once."""
+    X, y = digits.X[:rows], digits.y[:rows]
+    if name in PEERS:
+        return PEERS[name]().partial_fit(X, y)
+    hasher = peers.get(name, 8, **OPTIONS[name])
+    assert isinstance(hasher, BatchMethod)
+    return hasher.fit(X, y)
 
 
 def arrays_changed(arrays: Arrays) -> Iterator[tuple[str, Arrays]]:
@@ -74,9 +88,9 @@ def forgeries(content: bytes) -> Iterator[Forgery]:
     yield from ((what, changed, arrays) for what, changed in states_changed(state))
 
 
-@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_forged_file_is_refused_or_harmless(name: str, digits: Stream) -> None:
-    hasher = PEERS[name]().partial_fit(digits.X[:210], digits.y[:210])
+    hasher = learned(name, digits, 210)
     refused = 0
     for what, state, arrays in forgeries(hasher.to_bytes()):
         start = time.process_time()
@@ -92,16 +106,19 @@ def test_a_forged_file_is_refused_or_harmless(name: str, digits: Stream) -> None
 
 def go_on(loaded: StreamHasher, digits: Stream) -> None:
     """Learn and hash with what was let through: a typed error may say no, nothing else may."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"), suppress(EverhashError):
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        loaded.partial_fit(digits.X[210:310], digits.y[210:310])
-        loaded.margins(digits.X[:20])
-        loaded.freeze()
+        if not isinstance(loaded, BatchMethod):
+            with suppress(EverhashError):
+                loaded.partial_fit(digits.X[210:310], digits.y[210:310])
+        with suppress(EverhashError):
+            loaded.margins(digits.X[:20])
+            loaded.freeze()
 
 
-@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_cut_of_a_file_is_refused(name: str, digits: Stream) -> None:
-    content = PEERS[name]().partial_fit(digits.X[:60], digits.y[:60]).to_bytes()
+    content = learned(name, digits, 60).to_bytes()
     for end in range(0, len(content), max(1, len(content) // 200)):
         with pytest.raises(ModelFileError):
             hasher_from_bytes(content[:end], "cut")

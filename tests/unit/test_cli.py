@@ -34,8 +34,20 @@ WIDE = {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
 NAMES = [
     *("create", "ingest", "search", "label", "remove", "refresh", "stats", "verify"),
     *("snapshot", "restore", "export", "advise", "methods", "demo"),
+    *("bench list", "bench run", "bench report", "bench compare"),
 ]
-COMMANDS: dict[str, Any] = getattr(get_command(cli.app), "commands", {})
+
+
+def commands_of(group: Any, place: str = "") -> dict[str, Any]:
+    """Return commands by name, those of groups among them."""
+    found: dict[str, Any] = {}
+    for name, command in group.commands.items():
+        nested = hasattr(command, "commands")
+        found |= commands_of(command, f"{name} ") if nested else {place + name: command}
+    return found
+
+
+COMMANDS = commands_of(get_command(cli.app))
 
 
 def output(*arguments: str) -> str:
@@ -66,18 +78,19 @@ def cells(printed: str) -> list[list[str]]:
 
 
 def test_help_lists_every_command() -> None:
-    printed = output("--help")
-    assert list(COMMANDS) == NAMES
+    printed = output("--help") + output("bench", "--help")
+    assert sorted(COMMANDS) == sorted(NAMES)
     for name, command in COMMANDS.items():
-        assert name in printed
+        assert name.split()[-1] in printed
         assert command.help
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_of_a_command_has_an_example_that_parses(name: str) -> None:
-    found = re.search(rf"Example: everhash {name} (.+)", COMMANDS[name].help)
+    found = re.search(rf"Example: everhash {name}\b(.*)", COMMANDS[name].help)
     assert found, f"{name} has no example"
-    assert COMMANDS[name].make_context(name, found[1].split()).params
+    context = COMMANDS[name].make_context(name, found[1].split())
+    assert context.params or not COMMANDS[name].params
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -100,7 +113,7 @@ def test_completion_can_be_installed() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_of_a_command_explains_each_of_its_options(name: str) -> None:
-    printed = " ".join(output(name, "--help").split())
+    printed = " ".join(output(*name.split(), "--help").split())
     for parameter in COMMANDS[name].params:
         assert parameter.help, f"{name} {parameter.name} has no help"
         assert parameter.help in printed
@@ -224,7 +237,8 @@ def test_every_error_has_an_exit_code_of_its_own_family() -> None:
     assert exit_code(ReadOnlyError("x")) == exit_code(StoreError("x")) == 7
     assert exit_code(EverhashError("x")) == 1
     assert not set(EXIT_CODES.values()) & {0, 1, 130}
-    assert len(set(EXIT_CODES.values())) == len(EXIT_CODES) - 1  # damaged files share theirs
+    # damaged files share theirs, and so do wrong input and a wrong kind of method
+    assert len(set(EXIT_CODES.values())) == len(EXIT_CODES) - 2
 
 
 @pytest.fixture

@@ -10,25 +10,29 @@ from numpy.typing import NDArray
 
 from everhash import Index, OnlineHasher, peers
 from everhash.bench.counts import Groups, Score, Shelf, precision_of_groups
-from everhash.bench.datasets import Dataset
-from everhash.bench.peers_run import COSINE, Task, run
 from everhash.bench.protocols import (
-    Scores,
     Split,
     given_split,
     hide_labels,
-    home_codes,
+    joining,
     paper_split,
+    sorted_by_label,
+    with_wrong_labels,
+)
+from everhash.bench.scoring import (
+    Scores,
+    home_codes,
     score_codewords,
     score_index,
     score_mapping,
+    score_mixture,
+    score_novelty,
 )
 from everhash.codes import Codes, asymmetric, hamming
 from everhash.metrics import Ties, average_precision
 from tests.conftest import Stream
 
 EXACT = 1e-12
-UNTIMED = {"seconds": 0, "encoding": 0}
 Signs = NDArray[np.int8]
 
 
@@ -145,6 +149,27 @@ def test_home_codes_are_active_in_one_cycle_only(cycles: OnlineHasher, digits: S
     assert (active.sum(axis=(1, 2)) == 16).all()
 
 
+@pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
+def test_a_mixture_scores_as_an_index_of_both_kinds(
+    cycles: OnlineHasher, digits: Stream, share: float
+) -> None:
+    X, y, entries, stored = digits.X[500:600], digits.y[500:600], digits.X[600:], digits.y[600:]
+    plain = np.random.default_rng(0).random(len(stored)) < share
+    given_labels = [None if bare else label for bare, label in zip(plain, stored, strict=True)]
+    index = Index(cycles)
+    index.add(entries, y=given_labels)
+    by_index = [score_index(index, X, y, stored, name) for name in ("hamming", "asymmetric")]
+    got = score_mixture(cycles, X, y, entries, stored, plain)
+    np.testing.assert_allclose(averages(got), by_index, atol=1e-6)
+
+
+def test_novelty_tells_noise_from_digits(digits: Stream) -> None:
+    hasher = OnlineHasher(32).partial_fit(digits.X[:900], digits.y[:900])
+    noise = np.random.default_rng(0).uniform(0, 16, (100, 64)).astype(np.float32)
+    assert score_novelty(hasher, digits.X[900:], noise) > 0.9
+    assert score_novelty(hasher, digits.X[900:1300], digits.X[1300:]) == pytest.approx(0.5, abs=0.1)
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_hidden_labels_are_never_learned_and_nothing_else_is_searched(
     digits: Stream, seed: int
@@ -167,13 +192,33 @@ def test_splits_keep_queries_out_of_stream_and_entries(digits: Stream) -> None:
         assert np.bincount(digits.y[split.stream]).tolist() == [20] * 10
 
 
-@pytest.mark.parametrize("method", ["everhash", "hcoh", "onehot", COSINE])
-@pytest.mark.parametrize("unseen", [False, True])
-def test_a_run_gives_the_same_figures_again(digits: Stream, method: str, unseen: bool) -> None:
-    is_query = np.arange(len(digits.y)) % 5 == 0
-    data = Dataset("digits", digits.X, digits.y, is_query)
-    task = Task("digits", method, 16, 0, 20, unseen, entries=500, queries=50)
-    one, two = run(task, data), run(task, data)
-    assert {**one, **UNTIMED} == {**two, **UNTIMED}
-    assert 0.1 < one["mapping"]["asymmetric"].average <= 1
-    assert ("codeword" in one) == (not unseen and method != COSINE)
+@given(st.integers(0, 2**32), st.integers(2, 6), st.sampled_from([0.0, 0.3, 1.0]))
+def test_wrong_labels_are_others_of_the_same_labels(seed: int, labels: int, share: float) -> None:
+    y = np.random.default_rng(seed).integers(0, labels, 200) * 10
+    if len(np.unique(y)) < 2:
+        return
+    wrong = with_wrong_labels(y, share, seed)
+    assert set(wrong) <= set(y)
+    assert (wrong != y).mean() == pytest.approx(share, abs=0.15)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 8), st.integers(1, 60))
+def test_streams_of_new_labels_are_the_same_rows_in_another_order(
+    seed: int, labels: int, rows: int
+) -> None:
+    y = np.random.default_rng(seed).integers(0, labels, 100)
+    stream = np.random.default_rng(seed).permutation(100)[:rows]
+    for order in (joining, sorted_by_label):
+        assert sorted(order(y, stream, seed)) == sorted(stream)
+        np.testing.assert_array_equal(order(y, stream, seed), order(y, stream, seed))
+    runs = 1 + int((np.diff(y[sorted_by_label(y, stream, seed)]) != 0).sum())
+    assert runs == len(np.unique(y[stream]))
+
+
+def test_joining_labels_come_one_after_the_other_and_stay(digits: Stream) -> None:
+    stream = paper_split(digits.y, 10, 100, seed=0).stream
+    labels = digits.y[joining(digits.y, stream, seed=0)]
+    first = np.sort([np.flatnonzero(labels == label)[0] for label in range(10)])
+    assert first[0] == 0
+    assert (np.diff(first) >= 8).all()
+    assert set(labels[-200:]) == set(range(10))

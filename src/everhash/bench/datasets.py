@@ -1,20 +1,35 @@
-"""Real feature sets by name.
+"""Real feature sets by name, and any file of features and labels.
 
 Files are looked for in `$EVERHASH_DATA`, then in `../shared/data` beside a checkout, then in
-`~/.cache/everhash`. Each is held against its checksum when it is read.
+`~/.cache/everhash`. Each is held against its checksum when it is read. Two sets can be had from
+what their authors publish as well, if that is in one of these folders: Fashion-MNIST from its IDX
+files, and CIFAR-10's GIST from the images, of which it is computed once and then kept.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Hashable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.errors import DataMissingError, ModelFileError, UnknownNameError
+from everhash import sources
+from everhash.bench import archives
+from everhash.bench.gist import Progress, Quantised, gist
+from everhash.errors import (
+    DataMissingError,
+    InputError,
+    LabelError,
+    NotFiniteError,
+    UnknownNameError,
+)
+from everhash.stream import as_labels, as_rows
 
 FILES = {
     "cifar10-gist": (
@@ -25,6 +40,10 @@ FILES = {
         "cifar10_efflite2_pca512_u8.npz",
         "f0c6f6c6ed8635c2b4ef5c357550dbf1db3793f79012e58a961bbe1ade6df507",
     ),
+    "caltech256-gist": (
+        "caltech256_gist512_u8.npz",
+        "105e3318cffd81c77b56f75319dcbe235b137319cb20549a7641fdd4ee611322",
+    ),
     "caltech256-cnn": (
         "caltech256_efflite2_pca512_u8.npz",
         "8f281566b253c206b73ce709915a22a38bddb03ee9109b60700523e235d684ec",
@@ -33,7 +52,60 @@ FILES = {
         "clinc150_minilm384_f16.npz",
         "a87e8a4d8dfe770747c4054fee351aeda627c548ecc594ec01b18b36737a591e",
     ),
+    "fashion-mnist": (
+        "fashion_mnist_u8.npz",
+        "7237f188c83559caad37a81b0c5312ec8bdd2ef64398b4f82dda0f783eca9c53",
+    ),
 }
+"""File and sha256 sum of each set that needs one."""
+KEPT_GIST = "cifar10_gist512_made.npz"
+"""CIFAR-10's GIST, if it was computed on this machine."""
+
+
+class Description(NamedTuple):
+    """What is known of a set before its file is read."""
+
+    name: str
+    what: str
+    rows: int
+    dim: int
+    labels: int
+    queries: str
+    """Which rows the set itself sets aside as queries."""
+    otherwise: str = ""
+    """How it can be had without its file."""
+
+
+DESCRIPTIONS = (
+    Description("digits", "scikit-learn's digits, 8 x 8 pixels", 1_797, 64, 10, "none"),
+    Description(
+        "cifar10-gist",
+        "CIFAR-10 images, GIST",
+        60_000,
+        512,
+        10,
+        "none",
+        "cifar-10-binary.tar.gz of https://www.cs.toronto.edu/~kriz/cifar.html does too: its GIST "
+        "is computed once, in minutes (not the Python version: that is pickles, never read here)",
+    ),
+    Description("cifar10-cnn", "CIFAR-10 images, EfficientNet-Lite2", 60_000, 512, 10, "none"),
+    Description("caltech256-gist", "Caltech-256 images, GIST", 30_604, 512, 257, "20 a label"),
+    Description(
+        "caltech256-cnn", "Caltech-256 images, EfficientNet-Lite2", 30_604, 512, 257, "20 a label"
+    ),
+    Description(
+        "clinc150", "CLINC150 intents, MiniLM sentence embeddings", 23_700, 384, 150, "test splits"
+    ),
+    Description(
+        "fashion-mnist",
+        "Fashion-MNIST, 28 x 28 pixels",
+        70_000,
+        784,
+        10,
+        "none",
+        "the four *-ubyte.gz files of https://github.com/zalandoresearch/fashion-mnist do too",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -45,41 +117,58 @@ class Dataset:
     y: NDArray[np.int64]
     """Label of each row; -1 where it belongs to none (CLINC150's out-of-scope rows)."""
     is_query: NDArray[np.bool_]
+    classes: tuple[str, ...] | None = None
+    """What label 0, 1, ... are called, where that is known."""
 
 
-def load(name: str) -> Dataset:
-    """Read a set by name."""
-    if name not in FILES:
-        raise UnknownNameError(f"no dataset {name!r}", hint=f"there are {', '.join(sorted(FILES))}")
-    with np.load(_checked(name)) as file:
-        X = file["q"] * file["scale"] + file["lo"] if "q" in file else file["X"]
-        y = file["y"].astype(np.int64)
-        is_query = np.zeros(len(y), np.bool_)
-        if "is_test" in file:
-            is_query = file["is_test"].astype(np.bool_)
-        elif "split" in file:
-            names = [str(split) for split in file["split_names"]]
-            is_query = np.array(["test" in split for split in names])[file["split"]]
-    return Dataset(name, X.astype(np.float32), y, is_query)
+def names() -> list[str]:
+    """Return the names of all sets."""
+    return [each.name for each in DESCRIPTIONS]
 
 
-def _checked(name: str) -> Path:
-    file_name, checksum = FILES[name]
-    for folder in _folders():
-        path = folder / file_name
-        if path.is_file():
-            with path.open("rb") as file:
-                if hashlib.file_digest(file, "sha256").hexdigest() != checksum:
-                    raise ModelFileError(f"{path} is damaged", hint="fetch it again")
-            return path
-    looked = ", ".join(str(folder) for folder in _folders())
-    raise DataMissingError(
-        f"{file_name} is not on this machine (looked in {looked})",
-        hint="put it into one of these folders, or set EVERHASH_DATA to the folder that has it",
+def describe(name: str) -> Description:
+    """Say what a set is, without looking for its file."""
+    for each in DESCRIPTIONS:
+        if each.name == name:
+            return each
+    raise UnknownNameError(f"no dataset {name!r}", hint=f"there are {', '.join(names())}")
+
+
+def load(name: str, *, progress: Progress | None = None) -> Dataset:
+    """Read a set by name; `progress` is told how many rows of it are computed, if any are."""
+    describe(name)
+    if name == "digits":
+        return _digits()
+    file, checksum = FILES[name]
+    for path in _found(file):
+        with path.open("rb") as content:
+            if hashlib.file_digest(content, "sha256").hexdigest() != checksum:
+                raise InputError(f"{path} is damaged", hint="fetch it again")
+        return _from_npz(name, path)
+    made = None
+    if name == "cifar10-gist":
+        made = _cifar10_gist(progress)
+    elif name == "fashion-mnist":
+        made = _fashion_mnist()
+    if made is None:
+        raise _missing(name)
+    X, y = made
+    return Dataset(name, X, y.astype(np.int64), _none(y))
+
+
+def _missing(name: str) -> DataMissingError:
+    file, _ = FILES[name]
+    looked = ", ".join(map(str, folders()))
+    otherwise = describe(name).otherwise
+    return DataMissingError(
+        f"{file} is not on this machine (looked in {looked})",
+        hint="put it into one of these folders, or set EVERHASH_DATA to the folder that has it; "
+        + (otherwise or "the set 'digits' needs no file"),
     )
 
 
-def _folders() -> list[Path]:
+def folders() -> list[Path]:
+    """Return where files are looked for, in this order."""
     checkout = Path(__file__).resolve().parents[3]
     named = os.environ.get("EVERHASH_DATA")
     return [
@@ -87,3 +176,126 @@ def _folders() -> list[Path]:
         checkout.parent / "shared" / "data",
         Path.home() / ".cache" / "everhash",
     ]
+
+
+def _found(*files: str) -> list[Path]:
+    """Return the paths of files, of the first folder that has them all; nothing if none has."""
+    for folder in folders():
+        paths = [folder / file for file in files]
+        if all(path.is_file() for path in paths):
+            return paths
+    return []
+
+
+def _none(y: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return that no row is a query."""
+    return np.zeros(len(y), np.bool_)
+
+
+def _digits() -> Dataset:
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    classes = tuple(map(str, range(10)))
+    return Dataset("digits", X.astype(np.float32), y.astype(np.int64), _none(y), classes)
+
+
+def _from_npz(name: str, path: Path) -> Dataset:
+    with np.load(path) as file:
+        X = file["q"] * file["scale"] + file["lo"] if "q" in file else file["X"]
+        y = file["y"].astype(np.int64)
+        is_query = _none(y)
+        if "is_test" in file:
+            is_query = file["is_test"].astype(np.bool_)
+        elif "split" in file:
+            splits = [str(split) for split in file["split_names"]]
+            is_query = np.array(["test" in split for split in splits])[file["split"]]
+        classes = tuple(map(str, file["classes"])) if "classes" in file else None
+    return Dataset(name, X.astype(np.float32), y, is_query, classes)
+
+
+def _fashion_mnist() -> tuple[NDArray[np.float32], NDArray[np.uint8]] | None:
+    for path in _found(*(idx.file for idx in archives.FASHION_MNIST))[:1]:
+        X, y = archives.read_fashion_mnist(path.parent)
+        return X.astype(np.float32), y
+    return None
+
+
+def _cifar10_gist(
+    progress: Progress | None,
+) -> tuple[NDArray[np.float32], NDArray[np.uint8]] | None:
+    for path in _found(KEPT_GIST):
+        rows = len(archives.CIFAR10.members) * archives.CIFAR10.records
+        rounded, y = Quantised.read(path, rows)
+        return rounded.features(), y
+    for path in _found(archives.CIFAR10.file):
+        images, y = archives.read_cifar10(path.parent)
+        rounded = Quantised.of(gist(images, progress=progress))
+        with suppress(OSError):  # where it cannot be kept, it is computed again next time
+            rounded.write(_cache() / KEPT_GIST, y)
+        return rounded.features(), y
+    return None
+
+
+def _cache() -> Path:
+    """Return the folder for what is computed here."""
+    named, cache = os.environ.get("EVERHASH_DATA"), folders()[-1]
+    if named and os.access(named, os.W_OK):
+        return Path(named)
+    cache.mkdir(parents=True, exist_ok=True)
+    return cache
+
+
+def from_file(
+    path: str | os.PathLike[str], features: str | None, label: str, name: str | None = None
+) -> Dataset:
+    """Read a set from any file that `everhash.read` reads.
+
+    Labels get the numbers 0, 1, ... in the order in which they first appear, and a row without one
+    gets -1. No row is set aside as a query.
+
+    Args:
+        path: a .parquet, .arrow, .feather, .csv or .npz file.
+        features: the column of vectors, or columns of numbers as "f0,f1" or "f*"; None to find it.
+        label: the column of labels, one a row; a null is none.
+        name: what to call the set; by default, as the file.
+    """
+    tables, columns, number = [], [], dict[Hashable, int]()
+    start = 0
+    for batch in sources.read(path, features=features, label=label):
+        try:
+            tables.append(as_rows(batch.X))
+            columns.append(_numbered(batch.y, len(batch.X), number))
+        except NotFiniteError as error:
+            raise InputError(
+                f"{os.fspath(path)}: row {start + error.row} holds NaN, infinity or a value "
+                "beyond 1e37",
+                hint="drop or repair the row",
+            ) from None
+        except LabelError as error:  # it counts the rows of the batch
+            after = f"rows from {start} on: " if start else ""
+            error.message = f"{os.fspath(path)}: {after}{error.message}"
+            raise
+        start += len(batch.X)
+    y = np.concatenate(columns) if columns else np.empty(0, np.int64)
+    several = int((np.bincount(y[y >= 0]) > 1).sum())
+    if several < 2:
+        raise LabelError(
+            f"{os.fspath(path)}: expected at least 2 labels with 2 rows or more, got {several} "
+            f"among {len(y)} rows",
+            hint="one row is learned and another asked for; is this the column of labels?",
+        )
+    called = name if name is not None else Path(path).stem
+    return Dataset(called, np.concatenate(tables), y, _none(y), tuple(map(str, number)))
+
+
+def _numbered(y: Any, n: int, number: dict[Hashable, int]) -> NDArray[np.int64]:
+    """Return a number for the label of each row, and add labels that have none yet."""
+    labels = as_labels(y, n)
+    if len(np.unique(labels.rows)) < len(labels.rows):
+        row = int(labels.rows[:-1][np.diff(labels.rows) == 0][0])
+        raise LabelError(f"row {row} has several labels", hint="keep one a row")
+    numbers = [number.setdefault(label, len(number)) for label in labels.values]
+    numbered = np.full(n, -1, np.int64)
+    numbered[labels.rows] = np.array(numbers, np.int64)[labels.which]
+    return numbered

@@ -11,6 +11,7 @@ import typer
 
 from everhash import __version__
 from everhash.cli.advise import advise
+from everhash.cli.bench import bench
 from everhash.cli.collection import create, restore, snapshot, stats, verify
 from everhash.cli.demo import demo
 from everhash.cli.entries import label, remove
@@ -36,6 +37,7 @@ COMMANDS = (
 )
 for command in COMMANDS:
     app.command()(command)
+app.add_typer(bench)
 
 
 def _show_version(wanted: bool) -> None:

@@ -30,7 +30,7 @@ def create(
         int | None, typer.Option(help="Labels a cycle. Default: 4 ceil(log2 k).")
     ] = None,
     method: Annotated[
-        str, typer.Option(help=f"One of {', '.join(peers.names())}; see everhash methods.")
+        str, typer.Option(help="How codes are learned; everhash methods lists what there is.")
     ] = "everhash",
     classes: Annotated[
         int | None,

@@ -18,7 +18,7 @@ def methods(
     name: Annotated[str | None, typer.Argument(help="One of them. Default: all.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the methods that `create --method` takes, and what each needs.
+    """Show the methods there are, and what each needs. `create --method` takes those of a stream.
 
     Example: everhash methods mihash
     """
@@ -30,7 +30,10 @@ def methods(
     if name:
         _show_one(found[0])
         return
-    table = Table(title="methods")
+    table = Table(
+        title="methods",
+        caption="batch: learns from all rows at once, by fit(X, y) in Python; not for `create`",
+    )
     for column in ("name", "year", "learns from", "labelled entries", "notes"):
         table.add_column(column)
     for about in found:
@@ -61,7 +64,7 @@ def _needs(about: peers.Description) -> str:
 
 
 def _notes(about: peers.Description) -> list[str]:
-    notes = [] if about.online else ["batch: all rows at once, from Python"]
+    notes = [] if about.online else ["batch"]
     if about.needs_class_count:
         notes.append("needs --classes")
     if about.batch > 1:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from everhash.errors import LabelError, NotOnlineError
 from everhash.learn.centering import unit_rows
 from everhash.learn.model_format import require
-from everhash.learn.views import Centred, View
+from everhash.learn.views import Centred, Homogeneous, View
 from everhash.peers.blas import one_thread
 from everhash.peers.method import Counts, Floats, Layout, Method
 from everhash.stream import LARGEST, Labels, as_labels, as_rows
@@ -108,6 +108,18 @@ class BatchMethod(Method):
         super()._check_state()
         usable = bool((np.abs(self.mean_) < LARGEST).all())
         require(usable, "the mean holds values beyond the largest")
+
+
+class ThresholdMethod(BatchMethod):
+    """A batch method whose functions have a threshold each: the weight of a constant feature."""
+
+    @property
+    def _seen_width(self) -> int:
+        return self.n_features_in_ + 1
+
+    @property
+    def _view(self) -> View:
+        return Homogeneous(self.mean_)
 
 
 class _Progress:

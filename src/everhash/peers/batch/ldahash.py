@@ -46,8 +46,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.learn.options import positive
-from everhash.learn.views import Homogeneous, View, margins_by
-from everhash.peers.batch_method import BatchMethod, Tell
+from everhash.learn.views import margins_by
+from everhash.peers.batch_method import Tell, ThresholdMethod
 from everhash.peers.description import Description
 from everhash.peers.eigen import check_directions, top_directions
 from everhash.peers.method import Check, Counts, Floats
@@ -55,7 +55,7 @@ from everhash.peers.method import Check, Counts, Floats
 Doubles = NDArray[np.float64]
 
 
-class LDAHash(BatchMethod):
+class LDAHash(ThresholdMethod):
     """Directions that tell labels apart, each with the threshold that does it best."""
 
     about: ClassVar = Description(
@@ -81,14 +81,6 @@ class LDAHash(BatchMethod):
         options = super()._read_options(n_features, first)
         check_directions(options["bits"], n_features)
         return options
-
-    @property
-    def _seen_width(self) -> int:
-        return self.n_features_in_ + 1
-
-    @property
-    def _view(self) -> View:
-        return Homogeneous(self.mean_)
 
     def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
         """Find all directions, then a threshold for each."""

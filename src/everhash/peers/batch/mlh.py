@@ -47,8 +47,7 @@ from numpy.typing import NDArray
 
 from everhash.learn import seeds
 from everhash.learn.options import whole_number
-from everhash.learn.views import Homogeneous, View
-from everhash.peers.batch_method import BatchMethod, Tell
+from everhash.peers.batch_method import Tell, ThresholdMethod
 from everhash.peers.description import Description
 from everhash.peers.method import Check, Counts, Floats
 from everhash.peers.reservoir import share
@@ -66,7 +65,7 @@ def _step_count(name: str, value: Any) -> int:
     return whole_number(name, value, least=1, most=10_000_000)
 
 
-class MLH(BatchMethod):
+class MLH(ThresholdMethod):
     """Linear hash functions by gradient descent on a bound of a hinge loss of Hamming distances."""
 
     about: ClassVar = Description(
@@ -102,14 +101,6 @@ class MLH(BatchMethod):
         self.decay = decay
         self.steps = steps
         self.random_state = random_state
-
-    @property
-    def _seen_width(self) -> int:
-        return self.n_features_in_ + 1
-
-    @property
-    def _view(self) -> View:
-        return Homogeneous(self.mean_)
 
     def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
         """Take gradient steps with momentum, ever smaller ones."""

@@ -47,8 +47,8 @@ from numpy.typing import NDArray
 from everhash.errors import LabelError
 from everhash.learn import seeds
 from everhash.learn.options import positive
-from everhash.learn.views import Homogeneous, View, margins_by
-from everhash.peers.batch_method import BatchMethod, Tell
+from everhash.learn.views import margins_by
+from everhash.peers.batch_method import Tell, ThresholdMethod
 from everhash.peers.description import Description
 from everhash.peers.forest import ForestMethod, Tree, said_by, tree_of
 from everhash.peers.method import Check, Counts, Floats
@@ -84,7 +84,7 @@ def reweigh(D: Weights, colours: Signs, labels: Counts, outputs: Signs, alpha: f
     D /= D.sum()
 
 
-class ShECC(BatchMethod):
+class ShECC(ThresholdMethod):
     """Classifiers boosted to tell labels apart by their random codewords."""
 
     about: ClassVar = Description(
@@ -108,14 +108,6 @@ class ShECC(BatchMethod):
         self.alpha = alpha
         self.C = C
         self.random_state = random_state
-
-    @property
-    def _seen_width(self) -> int:
-        return self.n_features_in_ + 1
-
-    @property
-    def _view(self) -> View:
-        return Homogeneous(self.mean_)
 
     def _draw_word(self, number: int) -> Signs:
         rng = seeds.generator(self._begun["random_state"], seeds.WORDS, number)

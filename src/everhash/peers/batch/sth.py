@@ -46,8 +46,7 @@ from numpy.typing import NDArray
 from everhash.errors import OptionError
 from everhash.learn import seeds
 from everhash.learn.options import positive, whole_number
-from everhash.learn.views import Homogeneous, View
-from everhash.peers.batch_method import BatchMethod, Tell
+from everhash.peers.batch_method import Tell, ThresholdMethod
 from everhash.peers.description import Description
 from everhash.peers.method import Check, Counts, Floats
 
@@ -64,7 +63,7 @@ def neighbour_count(name: str, value: Any) -> int:
     return whole_number(name, value, least=1, most=10_000)
 
 
-class STH(BatchMethod):
+class STH(ThresholdMethod):
     """Codes that neighbours share, and a linear SVM to predict each bit."""
 
     about: ClassVar = Description(
@@ -90,14 +89,6 @@ class STH(BatchMethod):
         self.neighbours = neighbours
         self.C = C
         self.random_state = random_state
-
-    @property
-    def _seen_width(self) -> int:
-        return self.n_features_in_ + 1
-
-    @property
-    def _view(self) -> View:
-        return Homogeneous(self.mean_)
 
     def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
         """Find codes of the rows, then a function for each bit."""

@@ -1,29 +1,25 @@
-"""Codes for `search_speed`, made up and real, and what holds its results to be right."""
+"""Codes to search among, made up and real, and what holds the results to be right."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from everhash import OnlineHasher
-from everhash.bench import datasets
-from everhash.bench.protocols import given_split, paper_split
+from everhash.bench.datasets import Dataset
+from everhash.bench.protocols import Split
 from everhash.index.refresh import Odometer, choose_homes, encode
 from everhash.index.segment import Segment
-
-try:
-    import faiss
-except ImportError:
-    raise SystemExit('faiss is missing: pip install -e ".[bench]"') from None
 
 Words = NDArray[np.uint64]
 Bytes = NDArray[np.uint8]
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float32]
 K, QUERIES, SLICE = 100, 1000, 20_000
-REAL = {"CIFAR-10": "cifar10-cnn", "Caltech-256": "caltech256-cnn"}
 
 
 class Codes(NamedTuple):
@@ -56,10 +52,12 @@ class Codes(NamedTuple):
 
 
 def pack(bits: NDArray[np.bool_]) -> Words:
+    """Return bits as words, of which there must be a whole number."""
     return np.packbits(bits, axis=-1, bitorder="little").view(np.uint64)
 
 
 def make_uniform(bits: int, n: int) -> Codes:
+    """Return random codes, among which nothing can be skipped."""
     rng = np.random.default_rng(0)
     words = rng.integers(0, 2**64, (n, bits // 64), dtype=np.uint64)
     margins = rng.standard_normal((QUERIES, 1, bits), dtype=np.float32)
@@ -68,6 +66,7 @@ def make_uniform(bits: int, n: int) -> Codes:
 
 
 def make_clustered(bits: int, n: int) -> Codes:
+    """Return 100 codewords with 10 % of the bits flipped."""
     rng = np.random.default_rng(1)
     codewords = rng.random((100, bits)) < 0.5
 
@@ -78,15 +77,14 @@ def make_clustered(bits: int, n: int) -> Codes:
     words, signs = pack(near(n)), np.where(near(QUERIES), 1, -1)
     margins = (signs * np.abs(rng.standard_normal(signs.shape))).astype(np.float32)
     none, zeros = np.zeros(QUERIES, np.int64), np.zeros(n, np.int64)
-    return Codes(bits, words, zeros, pack(codewords), zeros[:100], margins[:, None], none)
+    return Codes(
+        bits, words, zeros, pack(codewords), np.zeros(100, np.int64), margins[:, None], none
+    )
 
 
-def make_real(name: str, bits: int, n: int) -> Codes:
-    data, rng = datasets.load(REAL[name]), np.random.default_rng(2)
-    if data.is_query.any():
-        split = given_split(data.y, data.is_query, stream=30, seed=0)
-    else:
-        split = paper_split(data.y, queries=100, stream=1000, seed=0)
+def make_real(data: Dataset, split: Split, bits: int, n: int) -> Codes:
+    """Return codes of a learned mapping; rows are repeated with 1 % Gaussian jitter."""
+    rng = np.random.default_rng(2)
     hasher = OnlineHasher(bits).partial_fit(data.X[split.stream], data.y[split.stream])
     mapping = hasher.freeze()
     Z, odometer = mapping.measure(data.X[split.entries]), Odometer.start_with(mapping, "home")
@@ -98,7 +96,7 @@ def make_real(name: str, bits: int, n: int) -> Codes:
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         columns = encode(mapping, "home", rows, odometer)
         words[part], cycles[part] = columns.words, columns.homes
-    Z = mapping.measure(data.X[rng.permutation(split.queries)[:QUERIES]])
+    Z = mapping.measure(data.X[np.resize(rng.permutation(split.queries), QUERIES)])
     margins = mapping.margins(Z).reshape(QUERIES, -1, bits)
     homes = choose_homes(mapping, "home", Z)[0]
     codewords = pack(mapping.words > 0)
@@ -114,8 +112,20 @@ def signs_of(words: Words) -> Floats:
     return out
 
 
+@lru_cache(maxsize=1)
+def load_faiss() -> Any:
+    """Return FAISS, on one thread, or None where it is not installed."""
+    try:
+        faiss = import_module("faiss")
+    except ImportError:
+        return None
+    faiss.omp_set_num_threads(1)
+    return faiss
+
+
 def flat_index(words: Words, bits: int) -> Any:
-    index = faiss.IndexBinaryFlat(bits)
+    """Return FAISS's exact index of these words."""
+    index = load_faiss().IndexBinaryFlat(bits)
     index.add(np.ascontiguousarray(words).view(np.uint8))
     return index
 
@@ -131,22 +141,32 @@ class Expected(NamedTuple):
         for name, ours in (("distances", distances), ("places", places)):
             wanted = getattr(self, name)[part]
             if not np.array_equal(ours[: len(wanted)], wanted):
-                raise SystemExit(f"wrong {name} for queries {part.start} to {part.stop}")
+                raise RuntimeError(f"wrong {name} for queries {part.start} to {part.stop}")
 
 
 def expect_hamming(codes: Codes) -> Expected:
-    """Return all distances as FAISS finds them, one index a cycle, and three queries' places."""
+    """Return three queries' places by sorting, and all distances as FAISS finds them if it can."""
+    far = np.stack([_distances(codes, query) for query in codes.queries[:3]])
+    places = np.argsort(far, axis=1, kind="stable")[:, :K]
+    by_faiss = None if load_faiss() is None else _distances_by_faiss(codes)
+    distances = np.take_along_axis(far, places, axis=1) if by_faiss is None else by_faiss
+    return Expected(distances, places)
+
+
+def _distances(codes: Codes, query: Words) -> Counts:
+    differs = np.bitwise_count(codes.words ^ query[codes.cycles])
+    total: Counts = differs.sum(axis=1, dtype=np.int64)
+    return total
+
+
+def _distances_by_faiss(codes: Codes) -> Counts:
+    """Return (q, K) distances, searched cycle by cycle."""
     queries, nearest = codes.queries, []
     for cycle in np.unique(codes.cycles):
         index = flat_index(codes.words[codes.cycles == cycle], codes.bits)
         words = np.ascontiguousarray(queries[:, cycle]).view(np.uint8)
         nearest.append(index.search(words, min(K, index.ntotal))[0])
-    places = [
-        np.argsort(np.bitwise_count(codes.words ^ query[codes.cycles]).sum(axis=1), kind="stable")
-        for query in queries[:3]
-    ]
-    distances = np.sort(np.concatenate(nearest, axis=1), axis=1)
-    return Expected(distances[:, :K], np.array(places)[:, :K])
+    return np.sort(np.concatenate(nearest, axis=1), axis=1)[:, :K].astype(np.int64)
 
 
 def expect_margins(codes: Codes, segment: Segment) -> Expected:

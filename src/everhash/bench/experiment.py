@@ -1,0 +1,160 @@
+"""Experiments: a file each that says what is run, and nothing about how."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from everhash import peers
+from everhash.bench.kinds import KINDS
+from everhash.bench.retrieval import COSINE
+from everhash.bench.task import Task, as_options
+from everhash.errors import OptionError, UnknownNameError
+
+HERE = files("everhash.bench") / "experiments"
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Tasks that differ in method, length of code, seed and what else is listed."""
+
+    dataset: str
+    kind: str = "retrieval"
+    methods: str | tuple[str, ...] = "all"
+    """Names, or "all", "online", "batch"."""
+    bits: tuple[int, ...] = (32,)
+    rows_a_label: tuple[int, ...] = (200,)
+    protocols: tuple[str, ...] = ("strict",)
+    shares: tuple[float, ...] = (0.0,)
+    options: tuple[dict[str, Any], ...] = ({},)
+    seeds: int = 5
+    batch_seeds: int = 3
+    """Seeds of methods that need all their rows at once, or keep them: they take long."""
+    entries: int = 100_000
+    queries: int = 1000
+
+    def tasks(self, place: str) -> Iterator[Task]:
+        """Yield all tasks, seed by seed, so that a part of them makes a table already."""
+        names = named(self.methods, place)
+        axes = product(self.rows_a_label, self.protocols, self.shares, names)
+        cells = [(*cell, *more) for cell in axes for more in product(self.options, self.bits)]
+        for seed in range(max(self.seeds, self.batch_seeds)):
+            there = set()
+            for rows, protocol, share, method, options, bits in cells:
+                width = bits if has_bits(method) else 0
+                task = Task(
+                    *(self.kind, self.dataset, method, width, seed, rows, protocol, share),
+                    *(self.entries, self.queries, as_options(options)),
+                )
+                if seed < self.seeds_of(method) and task not in there:
+                    there.add(task)
+                    yield task
+
+    def seeds_of(self, method: str) -> int:
+        """Return how many seeds a method is run with."""
+        slow = method in peers.names() and (
+            not peers.describe(method).online or peers.describe(method).stores_rows
+        )
+        return self.batch_seeds if slow else self.seeds
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is run, and what it is to show."""
+
+    name: str
+    title: str
+    text: str
+    """Markdown that stands above the report."""
+    runs: tuple[Runs, ...]
+
+    def tasks(self) -> list[Task]:
+        """Return all tasks, none of them twice."""
+        there = (task for runs in self.runs for task in runs.tasks(self.name))
+        return sorted(dict.fromkeys(there), key=lambda task: task.seed)
+
+
+def names() -> list[str]:
+    """Return the experiments there are."""
+    return sorted(entry.name[:-5] for entry in HERE.iterdir() if entry.name.endswith(".toml"))
+
+
+def load(name: str) -> Experiment:
+    """Return an experiment by name, or one of your own by the path of its file."""
+    if name.endswith(".toml"):
+        return parse(Path(name).read_text(encoding="utf-8"), Path(name).stem)
+    if name not in names():
+        raise UnknownNameError(
+            f"no experiment {name!r}", hint=f"there are {', '.join(names())}, or name a .toml file"
+        )
+    return parse((HERE / f"{name}.toml").read_text(encoding="utf-8"), name)
+
+
+def parse(content: str, name: str) -> Experiment:
+    """Read an experiment; what it does not know, it refuses."""
+    try:
+        told = tomllib.loads(content)
+    except tomllib.TOMLDecodeError as error:
+        raise OptionError(f"experiment {name}: {error}") from None
+    _only(told, {"title", "text", "runs"}, name)
+    listed = told.get("runs")
+    if not isinstance(listed, list) or not listed:
+        raise OptionError(f"experiment {name} has no [[runs]]")
+    runs = tuple(_runs(part, name) for part in listed)
+    return Experiment(name, str(told.get("title", name)), str(told.get("text", "")), runs)
+
+
+def _runs(told: Any, place: str) -> Runs:
+    known = {field.name for field in fields(Runs)}
+    _only(told, known, place)
+    if told.get("kind", "retrieval") not in KINDS:
+        raise OptionError(
+            f"experiment {place}: no kind {told['kind']!r}", hint=f"there are {', '.join(KINDS)}"
+        )
+    lists = {key: tuple(value) for key, value in told.items() if isinstance(value, list)}
+    try:
+        return Runs(**{**told, **lists})
+    except TypeError:
+        raise OptionError(f"experiment {place}: [[runs]] must name a dataset") from None
+
+
+def _only(told: dict[str, Any], known: set[str], place: str) -> None:
+    foreign = sorted(set(told) - known)
+    if foreign:
+        raise OptionError(
+            f"experiment {place}: unknown {', '.join(foreign)}",
+            hint=f"there are {', '.join(sorted(known))}",
+        )
+
+
+def named(methods: str | Iterable[str], place: str) -> list[str]:
+    """Return methods by name or by group, none of them twice.
+
+    >>> named("paper,okh,paper", "here")
+    ['paper', 'okh']
+    """
+    listed = methods.split(",") if isinstance(methods, str) else methods
+    return list(dict.fromkeys(name for part in listed for name in _group(part, place)))
+
+
+def _group(name: str, place: str) -> list[str]:
+    known = [*peers.names(), COSINE]
+    batch = [method for method in peers.names() if not peers.describe(method).online]
+    online = [method for method in known if method not in batch]
+    groups = {"all": known, "online": online, "batch": batch}
+    if name not in (*known, *groups):
+        raise UnknownNameError(
+            f"{place}: no method {name!r}",
+            hint=f"there are {', '.join(known)}; or {', '.join(groups)}",
+        )
+    return groups.get(name, [name])
+
+
+def has_bits(method: str) -> bool:
+    """Return whether a method has a choice of bits."""
+    return method in peers.names() and "bits" in peers.get(method).get_params()

@@ -1,0 +1,90 @@
+"""Labels that arrive over time: how well those seen so far are found, again and again."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.bench.datasets import Dataset
+from everhash.bench.protocols import Split, joining, sorted_by_label
+from everhash.bench.retrieval import COSINE, make, split_of
+from everhash.bench.scoring import score_codewords, score_features, score_mapping
+from everhash.bench.task import Task
+from everhash.errors import OptionError
+from everhash.learn.stream_hasher import StreamHasher
+
+ORDERS = {"joining": joining, "sorted": sorted_by_label}
+CHECKPOINTS = 10
+DISTANCES = ("hamming", "asymmetric")
+
+
+def measure(task: Task, data: Dataset) -> dict[str, Any]:
+    """Learn a stream whose labels come one after the other; score at ten checkpoints.
+
+    Entries and queries are those of the labels seen so far. The area under a curve is its mean
+    over the checkpoints.
+    """
+    if task.protocol not in ORDERS:
+        raise OptionError(f"no order {task.protocol!r}", hint=f"choose from {', '.join(ORDERS)}")
+    split = split_of(task, data)
+    split = split._replace(stream=ORDERS[task.protocol](data.y, split.stream, task.seed))
+    hasher = None if task.method == COSINE else make(task, data)
+    seconds = 0.0
+    curve: list[dict[str, Any]] = []
+    for end in np.linspace(0, len(split.stream), CHECKPOINTS + 1).astype(int)[1:].tolist():
+        begin = curve[-1]["rows"] if curve else 0
+        start = perf_counter()
+        if hasher is not None:
+            learn(hasher, data, split.stream[begin:end])
+        seconds += perf_counter() - start
+        seen = seen_so_far(data, split, end)
+        labels = len(np.unique(data.y[seen.stream]))
+        curve.append({"rows": end, "labels": labels, **scores(hasher, data, seen)})
+    width = 0 if hasher is None else hasher.width_
+    areas = {"area": areas_of(curve), "seconds": seconds, "width": width}
+    return {"stream": len(split.stream), "ranked": len(split.entries), **areas, "curve": curve}
+
+
+def learn(hasher: StreamHasher, data: Dataset, rows: NDArray[np.int64]) -> None:
+    """Learn rows in batches of 100."""
+    for batch in np.array_split(rows, max(1, len(rows) // 100)):
+        hasher.partial_fit(data.X[batch], data.y[batch])
+
+
+def seen_so_far(data: Dataset, split: Split, end: int) -> Split:
+    """Return the part of a split whose labels stand among the first rows of the stream."""
+    stream = split.stream[:end]
+    seen = np.unique(data.y[stream])
+    entries, queries = (
+        rows[np.isin(data.y[rows], seen)] for rows in (split.entries, split.queries)
+    )
+    return Split(stream, entries, queries)
+
+
+def scores(hasher: StreamHasher | None, data: Dataset, seen: Split) -> dict[str, Any]:
+    """Return how well entries are found now, stored as bits and as codewords."""
+    if hasher is None:
+        return {"mapping": {"asymmetric": score_features(data.X, data.y, seen)}}
+    asked, labels = data.X[seen.queries], data.y[seen.queries]
+    entries, stored = data.X[seen.entries], data.y[seen.entries]
+    by_bits = score_mapping(hasher, asked, labels, entries, stored, coding="home")
+    figures = {"mapping": by_bits._asdict()}
+    if hasher.assigns_codewords:
+        figures["codeword"] = score_codewords(hasher, asked, labels, stored)._asdict()
+    return figures
+
+
+def areas_of(curve: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Return the mean over checkpoints of each tie-averaged mAP."""
+    return {
+        stored: {
+            distance: float(np.mean([point[stored][distance].average for point in curve]))
+            for distance in DISTANCES
+            if distance in curve[0][stored]
+        }
+        for stored in ("mapping", "codeword")
+        if stored in curve[0]
+    }

@@ -1,0 +1,35 @@
+"""What can be measured. A new kind is a function and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from everhash.bench import growth, retrieval
+from everhash.bench.costs import scale, speed
+from everhash.bench.datasets import Dataset
+from everhash.bench.task import Task
+
+
+class Kind(NamedTuple):
+    """How a task becomes figures."""
+
+    measure: Callable[[Task, Dataset], dict[str, Any]]
+    alone: bool = False
+    """Times are all it measures, so nothing else may run beside it."""
+    needs_data: bool = True
+    """Whether it is handed the task's data set; one that makes its rows, or reads them, is not."""
+
+
+NO_DATA = Dataset(
+    "none", np.empty((0, 1), np.float32), np.empty(0, np.int64), np.empty(0, np.bool_)
+)
+"""What a kind is handed that needs none."""
+KINDS = {
+    "retrieval": Kind(retrieval.measure),
+    "growth": Kind(growth.measure),
+    "scale": Kind(scale.measure, alone=True, needs_data=False),
+    "speed": Kind(speed.measure, alone=True, needs_data=False),
+}

@@ -1,0 +1,155 @@
+"""Rows in, a report out: Markdown with tables, and figures beside it.
+
+Nothing is run here. The same rows give the same bytes, whatever order they stand in.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from everhash.bench.experiment import Experiment
+from everhash.bench.reporting.document import Heading, Part, Picture, markdown, wrapped
+from everhash.bench.reporting.layouts import costs, growth, retrieval, robustness, updates
+from everhash.bench.reporting.samples import blocks, in_order
+from everhash.bench.task import Row, Task
+from everhash.errors import InputError, UnknownNameError
+
+Layout = Callable[[Sequence[Row]], Iterator[Part]]
+MARK = "<!-- made by: everhash bench report -->"
+"""First line of every page, so that no other page is ever written over."""
+INDEX = "README.md"
+GROUPS_TOLD = (
+    "Batch methods need all their rows at once, or keep them all, as SmartHash does; online "
+    "methods learn each row as it comes. `everhash` is our method as it comes, `paper` the paper's."
+)
+
+
+def found(rows: Sequence[Row]) -> Iterator[Part]:
+    """Yield mAP by bits; where methods have several variants, these beside their upkeep."""
+    for block in blocks(rows):
+        varied = any(row["options"] for row in block)
+        yield from (updates if varied else retrieval).layout(block)
+
+
+LAYOUTS: dict[tuple[str, str | None], Layout] = {
+    ("retrieval", "strict"): found,
+    ("retrieval", "paper"): found,
+    ("retrieval", "unseen"): robustness.unseen,
+    ("retrieval", "unlabelled"): robustness.unlabelled,
+    ("retrieval", "noise"): robustness.noise,
+    ("retrieval", "out-of-scope"): robustness.out_of_scope,
+    ("growth", None): growth.layout,
+    ("scale", None): costs.scale,
+    ("speed", None): costs.speed,
+}
+"""By kind of rows and protocol; None for all protocols."""
+FIGURES = {
+    "retrieval": ("stream", "ranked"),
+    "growth": ("stream", "ranked", "area", "curve", "width"),
+    "scale": ("axis", "size", "seconds", "what"),
+    "speed": ("what", "ours", "peer", "peer_name", "ratio", "wanted", "unit", "note"),
+}
+"""What the rows of a kind must tell."""
+
+
+def text(experiment: Experiment, rows: list[Row]) -> str:
+    """Return the report without figures, to be read as it is."""
+    return markdown(parts(experiment, rows))
+
+
+def write(experiment: Experiment, rows: list[Row], folder: Path) -> list[Path]:
+    """Write the report and its figures into a folder; return what was written."""
+    from everhash.bench.reporting import figures
+
+    document, written = list(parts(experiment, rows)), list[Path]()
+
+    def shown(picture: Picture) -> str:
+        png, svg = figures.save(picture, folder / f"{experiment.name}-{picture.slug}")
+        written.extend((png, svg))
+        caption = wrapped(f"{picture.caption} ([SVG]({svg.name}))")
+        return f"![{picture.title}]({png.name})\n\n{caption}"
+
+    page = folder / f"{experiment.name}.md"
+    _refuse_foreign(page)
+    folder.mkdir(parents=True, exist_ok=True)
+    content = markdown(document, shown)
+    page.write_text(f"{MARK}\n{content}", encoding="utf-8")
+    return [page, *written]
+
+
+def write_index(folder: Path) -> Path:
+    """Write the page that lists the reports of a folder, with a sentence each."""
+    page = folder / INDEX
+    _refuse_foreign(page)
+    lines = [MARK, "# Results", ""]
+    for report in sorted(folder.glob("*.md")):
+        content = report.read_text(encoding="utf-8")
+        if report != page and content.startswith(MARK):
+            title, _, rest = content.removeprefix(MARK).strip().partition("\n")
+            lines.append(f"- [{title.removeprefix('# ')}]({report.name}): {_sentence(rest)}")
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return page
+
+
+def _sentence(content: str) -> str:
+    """Return the first sentence of a page."""
+    paragraph = " ".join(content.strip().partition("\n\n")[0].split())
+    end = paragraph.find(". ")
+    return paragraph if end < 0 else paragraph[: end + 1]
+
+
+def _refuse_foreign(page: Path) -> None:
+    if page.exists() and not page.read_text(encoding="utf-8", errors="replace").startswith(MARK):
+        raise InputError(
+            f"{page} is no report, so it is not written over", hint="choose another folder"
+        )
+
+
+def parts(experiment: Experiment, rows: list[Row]) -> Iterator[Part]:
+    """Yield all of a report."""
+    known = [(_layout(row), row) for row in in_order(rows)]
+    yield Heading(1, experiment.title)
+    yield from filter(None, (part.strip() for part in experiment.text.split("\n\n")))
+    yield from _missing(experiment, rows)
+    if any(row["kind"] in ("retrieval", "growth") for row in rows):
+        yield GROUPS_TOLD
+    for layout in dict.fromkeys(LAYOUTS.values()):
+        of_layout = [row for its, row in known if its is layout]
+        if of_layout:
+            yield from layout(of_layout)
+
+
+def _layout(row: Row) -> Layout:
+    kind, protocol = row["kind"], row["protocol"]
+    found = LAYOUTS.get((kind, protocol)) or LAYOUTS.get((kind, None))
+    if found is None:
+        kinds = dict.fromkeys(kind for kind, _ in LAYOUTS)
+        raise UnknownNameError(
+            f"no report for rows of kind {kind!r} and protocol {protocol!r}",
+            hint=f"there are reports for {', '.join(kinds)}",
+        )
+    lacking = [name for name in FIGURES[kind] if name not in row]
+    if lacking:
+        raise InputError(
+            f"a row of kind {kind!r} has no {lacking[0]!r}",
+            hint="was it written by another version of everhash? run the experiment again",
+        )
+    return found
+
+
+def _missing(experiment: Experiment, rows: list[Row]) -> Iterator[Part]:
+    """Yield how many runs have no row yet, and how many rows the experiment does not ask for."""
+    wanted, there = set(experiment.tasks()), {Task.of(row) for row in rows}
+    missing = Counter(task.method for task in wanted - there)
+    if missing and (wanted & there or not there):
+        listed = ", ".join(f"{method} {n}" for method, n in sorted(missing.items()))
+        which = f" ({listed})" if missing.total() < len(wanted) else ""
+        yield f"**Unfinished: {missing.total():,} of {len(wanted):,} runs are missing**{which}."
+    other = there - wanted
+    if wanted and other:
+        yield (
+            f"{len(other):,} of {len(there):,} rows are of runs that the experiment does not ask "
+            "for: other data, seeds, widths or options."
+        )

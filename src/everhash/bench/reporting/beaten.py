@@ -1,0 +1,108 @@
+"""Where a method beats everhash: said in words, from the figures of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from everhash.bench.reporting.document import Bullets, Part
+from everhash.bench.reporting.samples import OURS, Column, Lines, group_of, pooled
+from everhash.bench.retrieval import COSINE
+from everhash.bench.task import Row
+
+
+class Win(NamedTuple):
+    """A cell that is better than everhash's in the same column."""
+
+    line: str
+    column: Column
+    theirs: float
+    ours: float
+    deviations: float | None
+    """How far apart they are, in standard deviations over seeds that both share."""
+    times: float | None
+    """How many times as long learning takes."""
+
+
+def wins(lines: Lines, columns: Sequence[Column]) -> list[Win]:
+    """Return all cells better than everhash's as the table shows them, line by line."""
+    if OURS not in lines:
+        return []
+    found = []
+    for line, rows in lines.items():
+        for column in columns:
+            ours, theirs = column.value(lines[OURS]), column.value(rows)
+            if line != OURS and ours is not None and theirs is not None:
+                won = _better(column, theirs, ours)
+                found += [_win(line, column, rows, lines[OURS])] if won else []
+    return found
+
+
+def _better(column: Column, theirs: float, ours: float) -> bool:
+    if not column.best or column.form(theirs) == column.form(ours):
+        return False
+    return theirs > ours if column.best == "high" else theirs < ours
+
+
+def _win(line: str, column: Column, theirs: list[Row], ours: list[Row]) -> Win:
+    values = column.values(theirs), column.values(ours)
+    their, our = column.value(theirs) or 0.0, column.value(ours) or 0.0
+    spread = None if column.least else pooled(*values)
+    apart = abs(their - our) / spread if spread else None
+    learning = Column("", "", "", lambda row: row.get("seconds"), column.where, least=True)
+    took, we_took = learning.value(theirs), learning.value(ours)
+    return Win(line, column, their, our, apart, took / we_took if took and we_took else None)
+
+
+def where_beaten(lines: Lines, columns: Sequence[Column]) -> Iterator[Part]:
+    """Yield the list of who beats everhash, and by how much."""
+    if OURS not in lines:
+        yield f"There is no row of {OURS}, so nothing to hold the others against."
+        return
+    found = wins(lines, columns)
+    if not found:
+        yield f"No method beats {OURS} in this table."
+        return
+    yield f"**Where a method beats {OURS}:**"
+    groups = dict.fromkeys((win.column.group, win.line) for win in found)
+    yield Bullets(
+        tuple(
+            _sentence([win for win in found if (win.column.group, win.line) == each])
+            for each in sorted(groups, key=lambda each: [c.group for c in columns].index(each[0]))
+        )
+    )
+    if any(win.column.best == "high" for win in found):
+        yield (
+            "(sd: standard deviation over seeds, pooled over both; time: of learning, the best of "
+            "the seeds.)"
+        )
+
+
+def _sentence(found: Sequence[Win]) -> str:
+    method = found[0].line.partition(" ")[0]
+    whole = f"`{found[0].line}`, {found[0].column.group}: " + "; ".join(map(_words, found))
+    if method == COSINE or group_of(method) == "no code":
+        whole += "; it keeps the features themselves, not bits"
+    return whole
+
+
+def _words(win: Win) -> str:
+    form = win.column.form
+    place = f"{win.column.words} " if win.column.words else ""
+    told = []
+    if win.column.best == "high":
+        told.append(f"+{form(win.theirs - win.ours)}")
+        told.append(f"{win.deviations:.1f} sd" if win.deviations is not None else "one seed")
+        told += [f"{ratio(win.times)} the time"] if win.times is not None else []
+    return f"{place}{form(win.theirs)} against {form(win.ours)}" + (
+        f" ({', '.join(told)})" if told else ""
+    )
+
+
+def ratio(value: float) -> str:
+    """Return how many times as much.
+
+    >>> ratio(0.51), ratio(26.4), ratio(12345.6)
+    ('0.51 x', '26 x', '12,346 x')
+    """
+    return f"{value:,.0f} x" if value >= 10 else f"{value:.2g} x"

@@ -1,0 +1,190 @@
+"""What layouts share: columns, sentences and tables that stand in several of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from everhash.bench.reporting import tables
+from everhash.bench.reporting.beaten import where_beaten
+from everhash.bench.reporting.document import Part, Series
+from everhash.bench.reporting.samples import (
+    DISTANCES,
+    OURS,
+    Column,
+    Lines,
+    Where,
+    at_bits,
+    figure,
+    largest_deviation,
+    mean_average_precision,
+    setting,
+    with_figures,
+)
+from everhash.bench.reporting.tables import Table, Under, grid
+from everhash.bench.retrieval import ASYMMETRIC_AMONG, COSINE
+from everhash.bench.task import Row
+
+STORED = {
+    "codeword": "By codeword: an entry's label is known, and the entry is stored as its label's "
+    "codeword; the question is only whether the query finds it. This flatters methods that have "
+    "codewords",
+    "mapping": "By mapping: an entry is stored as the bits that the hash functions give its "
+    "features, and its label is not used. Where a method has several cycles, these are the bits "
+    "of the entry's home cycle",
+}
+BESIDE = {
+    "codeword": (
+        "onehot",
+        ": the figure of the one-hot classifier (`onehot`) beside theirs shows "
+        "what a plain classifier scores",
+    ),
+    "mapping": (COSINE, ". `cosine` ranks by the features themselves, without any code"),
+}
+TITLES = {"codeword": "By codeword", "mapping": "By mapping"}
+MEASURED = (
+    "mAP, the mean over all orders of tied entries, and over seeds. Bold: the best of a column."
+)
+BOUNDS = ("mapping", "codeword", "mixed")
+MOST = 8
+"""Methods in a panel of curves, beside ours: more cannot be told apart."""
+
+
+def explained(stored: str, lines: Lines) -> str:
+    """Say what it means that entries are stored so."""
+    method, words = BESIDE[stored]
+    return f"{STORED[stored]}{words if method in lines else ''}."
+
+
+def scored(
+    lines: Lines, columns: Sequence[Column], under: Under | None = None, means: str = MEASURED
+) -> Iterator[Part]:
+    """Yield a table of scores, what it was measured on, how far seeds differ, and who beats us."""
+    judged = [column for column in columns if column.best == "high"]
+    lines = with_figures(lines, judged)
+    rows = [row for of_line in lines.values() for row in of_line]
+    yield grid(lines, columns, under)
+    yield f"{means} {largest_deviation(lines, judged)} {setting(rows)}"
+    yield from where_beaten(lines, judged)
+
+
+def score_columns(stored: str, keys: Sequence[tuple[Any, str, Where]]) -> list[Column]:
+    """Return columns of mAP: Hamming at each key, then asymmetric."""
+    return [
+        Column(name, f"{key}", words, mean_average_precision(stored, distance), where)
+        for distance, name in DISTANCES.items()
+        for key, words, where in keys
+    ]
+
+
+def bit_keys(there: Sequence[int]) -> list[tuple[int, str, Where]]:
+    """Return a key for each width."""
+    return [(bits, f"{bits} bits", at_bits(bits)) for bits in there]
+
+
+def share_keys(rows: Sequence[Row]) -> list[tuple[str, str, Where]]:
+    """Return a key for each share of what the protocol varies."""
+
+    def at(share: float) -> Where:
+        return lambda row: bool(row["share"] == share)
+
+    shares = sorted({row["share"] for row in rows})
+    return [(f"{share:.0%}", f"{share:.0%}", at(share)) for share in shares]
+
+
+def learning(bits: int) -> Column:
+    """Return the column of learning times at a width."""
+    return Column(
+        *("learning (s)", f"{bits}", f"{bits} bits", figure("seconds"), at_bits(bits)),
+        best="low",
+        least=True,
+        form=tables.seconds,
+    )
+
+
+def sampled(rows: Sequence[Row]) -> Iterator[Part]:
+    """Yield a word of warning where not all entries are ranked by asymmetric distance."""
+    if max(row["ranked"] for row in rows) > ASYMMETRIC_AMONG:
+        yield (
+            f"By mapping and asymmetric distance {ASYMMETRIC_AMONG:,} of the entries are ranked, a "
+            "random sample; by Hamming distance all of them."
+        )
+
+
+def has(rows: Sequence[Row], stored: str) -> bool:
+    """Return whether any row says how entries are found that are stored so."""
+    return any(row.get(stored) for row in rows)
+
+
+def ties(lines: Lines) -> Iterator[Part]:
+    """Yield how much the order of tied entries could change, at most, of each method."""
+    names = {"mapping": "by mapping", "codeword": "by codeword", "mixed": "mixed"}
+    columns = [
+        Column(names[stored], name, "", _gap(stored, distance), best="")
+        for stored in BOUNDS
+        for distance, name in DISTANCES.items()
+    ]
+    there = [column for column in columns if any(map(column.values, lines.values()))]
+    if not there:
+        return
+    body = []
+    for line, rows in lines.items():
+        gaps = [max(column.values(rows), default=None) for column in there]
+        if any(gap is not None for gap in gaps):
+            cells = (tables.NOTHING if gap is None else f"{gap:.3f}" for gap in gaps)
+            body.append((line, *cells))
+    yield (
+        "Ties: what the order of entries at equal distance could change. The widest gap of any "
+        "run between mAP with ties in their best and in their worst order; the figures above are "
+        "the mean over all orders."
+    )
+    yield Table(("method", *tables.headings(there)), tuple(body))
+    yield setting([row for rows in lines.values() for row in rows])
+
+
+def _gap(stored: str, distance: str) -> Callable[[Row], float | None]:
+    def pick(row: Row) -> float | None:
+        if row["bits"] == 0 and distance == "hamming":
+            return None
+        found = [(place.get(stored) or {}).get(distance) for place in (row, *row.get("curve", ()))]
+        gaps = [each[2] - each[1] for each in found if each and None not in each]
+        return max(gaps, default=None)
+
+    return pick
+
+
+def curves(
+    lines: Lines, columns: Sequence[Column], places: Sequence[float], most: int = MOST
+) -> tuple[Series, ...]:
+    """Return a curve over columns for ours, and for the best of the others."""
+    found = {}
+    for line, rows in lines.items():
+        values = [column.value(rows) for column in columns]
+        points = tuple(
+            (place, value) for place, value in zip(places, values, strict=True) if value is not None
+        )
+        if points:
+            found[line] = Series(rows[0]["method"], points, (line,))
+    ours = [line for line in found if line in (OURS, "paper")]
+    others = sorted(
+        (line for line in found if line not in ours), key=lambda line: _mean(found, line)
+    )
+    return tuple(found[line] for line in [*others[-most:], *ours])
+
+
+def _mean(found: dict[str, Series], line: str) -> float:
+    points = found[line].points
+    return sum(y for _, y in points) / len(points)
+
+
+def block_name(rows: Sequence[Row], bits: int = 0) -> str:
+    """Return a set and the length of its stream, as a heading says it."""
+    name = f"{rows[0]['dataset']}, {rows[0]['rows_a_label']} rows a label"
+    return f"{name}, {bits} bits" if bits else name
+
+
+def slug(rows: Sequence[Row], bits: int = 0) -> str:
+    """Return the same as a part of a file's name."""
+    kept = "".join(letter if letter.isalnum() else " " for letter in rows[0]["dataset"].lower())
+    parts = [*kept.split(), f"{rows[0]['rows_a_label']}", *([f"{bits}"] if bits else [])]
+    return "-".join(parts)

@@ -1,0 +1,152 @@
+"""The paper's Figure 4: variants of methods, what they find, and what their upkeep costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from everhash.bench.reporting import tables
+from everhash.bench.reporting.document import Heading, Panel, Part, Picture, Series
+from everhash.bench.reporting.layouts.common import (
+    TITLES,
+    block_name,
+    explained,
+    has,
+    learning,
+    sampled,
+    scored,
+    slug,
+    ties,
+)
+from everhash.bench.reporting.samples import (
+    DISTANCES,
+    Column,
+    Lines,
+    blocks_by_width,
+    figure,
+    lines_of,
+    mean_average_precision,
+    setting,
+)
+from everhash.bench.reporting.tables import grid
+from everhash.bench.retrieval import EVERY, KEPT_FRESH
+from everhash.bench.task import Row, Task
+
+COUNTED = {
+    "versions": "function updates",
+    "recomputed": "bits recomputed",
+    "flipped": "bits flipped",
+}
+
+AXES = {
+    "versions": "function updates",
+    "recomputed": "bits recomputed per entry",
+    "flipped": "bits flipped per entry",
+}
+
+
+def layout(rows: Sequence[Row]) -> Iterator[Part]:
+    """Yield the tables and figures of each set and width."""
+    for bits, block in blocks_by_width(rows):
+        yield Heading(2, block_name(block, bits))
+        lines = lines_of(block)
+        yield from _scores(block, lines)
+        yield Heading(3, "Upkeep")
+        yield from _upkeep(block, lines, bits)
+        yield _picture(block, lines, bits)
+        yield Heading(3, "Ties")
+        yield from ties(lines)
+
+
+def _scores(rows: Sequence[Row], lines: Lines) -> Iterator[Part]:
+    yield " ".join(explained(stored, lines) for stored in TITLES if has(rows, stored))
+    yield from sampled(rows)
+    yield from scored(
+        lines,
+        [
+            Column(title.lower(), name, name, mean_average_precision(stored, distance))
+            for stored, title in reversed(TITLES.items())
+            for distance, name in DISTANCES.items()
+            if has(rows, stored)
+        ],
+    )
+
+
+def _upkeep(rows: Sequence[Row], lines: Lines, bits: int) -> Iterator[Part]:
+    counts = [
+        Column(name, "", "", figure(key), best="low", form=tables.amount)
+        for key, name in COUNTED.items()
+    ]
+    width = Column("width", "", "", figure("width"), best="", form="{:,.0f}".format)
+    yield grid(lines, [*counts, width, learning(bits)])
+    yield (
+        "Function updates: how often any hash function changed, which is what the paper counts, "
+        "as each change makes one bit of every entry stale. Bits recomputed and flipped: of an "
+        f"unlabelled entry, with a refresh every {EVERY} rows; mean of at most {KEPT_FRESH:,} "
+        "entries that were not learned. Width: bits of all cycles; an entry keeps those of its "
+        f"home cycle. Learning: the best of the seeds. {setting(rows)}"
+    )
+
+
+def _picture(rows: Sequence[Row], lines: Lines, bits: int) -> Picture:
+    score = Column("", "", "", mean_average_precision("mapping", "hamming"))
+    panels = [
+        Panel(
+            *("scatter", f"{name[0].upper()}{name[1:]}", AXES[key], "mAP by mapping"),
+            *(_points(lines, Column("", "", "", figure(key)), score), (), True),
+        )
+        for key, name in COUNTED.items()
+    ]
+    took = learning(bits)
+    times = tuple(
+        Series(of_line[0]["method"], ((seconds, 0.0),), (_short(of_line),))
+        for of_line in reversed(lines.values())
+        if (seconds := took.value(of_line))
+    )
+    panels.append(Panel("dots", "Training time", "seconds of learning", "", times, (), True))
+    return Picture(
+        f"{slug(rows, bits)}-updates",
+        f"mAP against bit updates: {block_name(rows, bits)}",
+        "mAP by mapping and Hamming distance against what it costs to keep an entry up to date; "
+        f"up and to the left is better; numbers after a name are its options: {_told(lines)}.",
+        tuple(panels),
+        2,
+    )
+
+
+def _points(lines: Lines, count: Column, score: Column) -> tuple[Series, ...]:
+    """Return each method's variants in the order of their options, those at one place as one."""
+    found: dict[tuple[str, float, float], list[str]] = {}
+    for of_line in lines.values():
+        x, y = count.value(of_line), score.value(of_line)
+        if x and y is not None:
+            found.setdefault((of_line[0]["method"], x, y), []).append(_values(of_line))
+    series: dict[tuple[str, bool], list[tuple[float, float, str]]] = {}
+    for (method, x, y), values in found.items():
+        # defaults are no point of a line along which an option grows
+        grows = any(values)
+        label = f"{method} {' = '.join(filter(None, values))}".strip()
+        series.setdefault((method, grows), []).append((x, y, label))
+    return tuple(
+        Series(method, tuple((x, y) for x, y, _ in points), tuple(label for *_, label in points))
+        for (method, _), points in series.items()
+    )
+
+
+def _values(rows: Sequence[Row]) -> str:
+    """Return the values of options, without their names."""
+    return ", ".join(str(value) for _, value in Task.of(rows[0]).options)
+
+
+def _short(rows: Sequence[Row]) -> str:
+    """Return a method with the values of its options."""
+    return f"{rows[0]['method']} {_values(rows)}".strip()
+
+
+def _told(lines: Lines) -> str:
+    """Say which options the values belong to."""
+    names: dict[str, list[str]] = {}
+    for of_line in lines.values():
+        options = ", ".join(name for name, _ in Task.of(of_line[0]).options)
+        methods = names.setdefault(options, [])
+        methods += [of_line[0]["method"]] if of_line[0]["method"] not in methods else []
+    return "; ".join(f"{' and '.join(each)} {name}" for name, each in names.items() if name)

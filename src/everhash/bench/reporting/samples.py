@@ -1,0 +1,239 @@
+"""What rows say: figures by line and column, over seeds, and where they were measured."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from statistics import fmean, stdev
+from typing import Any, Literal
+
+from everhash import peers
+from everhash.bench import datasets
+from everhash.bench.retrieval import COSINE
+from everhash.bench.task import Row, Task
+
+Pick = Callable[[Row], Any]
+"""Reads a figure from a row; None where the row has no such figure."""
+Where = Callable[[Row], bool]
+Lines = dict[str, list[Row]]
+"""The rows of each line of a table, in the order of the table."""
+
+OURS = "everhash"
+"""What all others are held against."""
+DISTANCES = {"hamming": "Hamming", "asymmetric": "asymmetric"}
+GROUPS = ("batch", "online", "ours", "no code")
+ORDER = ("bre", "mlh", "shk", "smarthash", "fasthash", "shecc", "okh", "osh", "paper", "everhash")
+"""The order of the paper's tables; methods it does not name follow in that of the registry."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: which rows it is about, and which figure of theirs."""
+
+    group: str
+    """What columns beside each other share, as "Hamming"."""
+    title: str
+    """What sets it apart from them, as "32"."""
+    words: str
+    """The same in a sentence, as "32 bits"."""
+    pick: Pick
+    where: Where = lambda _row: True
+    best: Literal["high", "low", ""] = "high"
+    least: bool = False
+    """Shows the least over seeds, as times do, and not the mean."""
+    form: Callable[[float], str] = "{:.3f}".format
+
+    def values(self, rows: Iterable[Row]) -> list[float]:
+        """Return the figure of each row that has it."""
+        picked = (self.pick(row) for row in rows if self.where(row))
+        return [float(value) for value in picked if is_number(value)]
+
+    def value(self, rows: Iterable[Row]) -> float | None:
+        """Return what the cell of these rows holds; None for nothing."""
+        values = self.values(rows)
+        if not values:
+            return None
+        return min(values) if self.least else fmean(values)
+
+
+def is_number(value: Any) -> bool:
+    """Return whether something is a finite number."""
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def mean_average_precision(stored: str, distance: str) -> Pick:
+    """Return what reads mAP, averaged over the orders of ties, from a row."""
+
+    def pick(row: Row) -> Any:
+        # without a choice of bits there is one bit a label, and nothing for Hamming to rank by
+        if row["bits"] == 0 and distance == "hamming":
+            return None
+        return (row.get(stored) or {}).get(distance, (None,))[0]
+
+    return pick
+
+
+def figure(name: str) -> Pick:
+    """Return what reads a figure by its name."""
+    return lambda row: row.get(name)
+
+
+def at_bits(bits: int) -> Where:
+    """Return what finds the rows of a width; a method without a choice of bits is at each."""
+    return lambda row: row["bits"] in (bits, 0)
+
+
+def widths(rows: Iterable[Row]) -> list[int]:
+    """Return the lengths of codes there are."""
+    return sorted({row["bits"] for row in rows} - {0}) or [0]
+
+
+def usual_width(rows: Iterable[Row]) -> int:
+    """Return 32, at which the paper gives times, or the greatest width if it was not run."""
+    there = widths(rows)
+    return 32 if 32 in there else there[-1]
+
+
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    """Return rows in one order, however they were written."""
+    return sorted(rows, key=lambda row: json.dumps(Task.of(row).as_row(), sort_keys=True))
+
+
+def blocks(rows: Iterable[Row], *also: str) -> list[list[Row]]:
+    """Return rows in groups of one set, one length of stream and one number of entries."""
+    names = [*datasets.names()]
+
+    def place(row: Row) -> tuple[Any, ...]:
+        known = names.index(row["dataset"]) if row["dataset"] in names else len(names)
+        common = (known, row["dataset"], row["rows_a_label"], row["entries"], row["queries"])
+        return *common, *(row[name] for name in also)
+
+    return [list(group) for _, group in groupby(sorted(rows, key=place), key=place)]
+
+
+def blocks_by_width(rows: Iterable[Row]) -> list[tuple[int, list[Row]]]:
+    """Return the same for each width apart; what has no choice of bits is in all of them."""
+    return [
+        (bits, [row for row in block if at_bits(bits)(row)])
+        for block in blocks(rows)
+        for bits in widths(block)
+    ]
+
+
+def group_of(method: str) -> str:
+    """Return what kind of method it is; one that keeps all its rows counts as batch.
+
+    >>> group_of("smarthash"), group_of("paper")
+    ('batch', 'ours')
+    """
+    if method in ("everhash", "paper"):
+        return "ours"
+    if method == COSINE:
+        return "no code"
+    about = peers.describe(method)
+    return "online" if about.online and not about.stores_rows else "batch"
+
+
+def lines_of(rows: Iterable[Row]) -> Lines:
+    """Return rows by method and options, group by group."""
+    registry = [*peers.names(), COSINE]
+
+    def place(row: Row) -> tuple[Any, ...]:
+        method = row["method"]
+        group = GROUPS.index(group_of(method))
+        named = ORDER.index(method) if method in ORDER else len(ORDER)
+        options = [(name, not is_number(v), v) for name, v in Task.of(row).options]
+        return group, named, registry.index(method), options
+
+    lines: Lines = {}
+    for row in sorted(rows, key=place):
+        lines.setdefault(Task.of(row).variant, []).append(row)
+    return lines
+
+
+def with_figures(lines: Lines, columns: Sequence[Column]) -> Lines:
+    """Return the lines that have a figure in any of the columns."""
+    return {
+        line: rows for line, rows in lines.items() if any(column.values(rows) for column in columns)
+    }
+
+
+def deviation(values: Sequence[float]) -> float | None:
+    """Return the standard deviation over seeds; None if there is one."""
+    return stdev(values) if len(values) > 1 else None
+
+
+def pooled(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Return the standard deviation that two samples share; None if one of them has none."""
+    both = [deviation(first), deviation(second)]
+    known = [spread for spread in both if spread is not None]
+    return math.sqrt(fmean(spread**2 for spread in known)) if len(known) == len(both) else None
+
+
+def largest_deviation(lines: Lines, columns: Iterable[Column]) -> str:
+    """Say how far apart seeds are at most."""
+    found = [
+        (spread, line, f"{column.group} {column.title}".strip())
+        for column in columns
+        for line, rows in lines.items()
+        if (spread := deviation(column.values(rows))) is not None
+    ]
+    if not found:
+        return "One seed each: no standard deviation."
+    spread, line, where = max(found, key=lambda each: each[0])
+    return f"Largest standard deviation over seeds: {spread:.3f} ({line}, {where})."
+
+
+def setting(rows: Sequence[Row]) -> str:
+    """Say what was run: data, rows, entries, queries, seeds and machine."""
+    data = "; ".join(_data(group) for group in blocks(rows))
+    return f"{data}. Seeds: {seeds(rows)}. {machines(rows)}"
+
+
+def _data(rows: Sequence[Row]) -> str:
+    name = rows[0]["dataset"]
+    what = f" ({datasets.describe(name).what})" if name in datasets.names() else ""
+    told = [f"{name}{what}"]
+    if any("stream" in row for row in rows):
+        told += [
+            f"{_range(row['stream'] for row in rows)} stream rows",
+            f"{_range(row['ranked'] for row in rows)} entries",
+            f"at most {rows[0]['queries']:,} queries",
+        ]
+    return ", ".join(told)
+
+
+def _range(values: Iterable[int]) -> str:
+    there = sorted(set(values))
+    return f"{there[0]:,}" if len(there) == 1 else f"{there[0]:,} to {there[-1]:,}"
+
+
+def seeds(rows: Iterable[Row]) -> str:
+    """Say how many seeds each group of methods has, and which methods have another number."""
+    counts: dict[str, dict[str, int]] = {}
+    for line, of_line in lines_of(rows).items():
+        cells = Counter(
+            (row["dataset"], row["bits"], row["share"], row["protocol"]) for row in of_line
+        )
+        method = of_line[0]["method"]
+        several = method if method == line else line
+        counts.setdefault(group_of(method), {})[several] = min(cells.values())
+    told = []
+    for group, of_lines in counts.items():
+        usual = Counter(of_lines.values()).most_common(1)[0][0]
+        others = [f"{line} {n}" for line, n in of_lines.items() if n != usual]
+        told.append(f"{group} {usual}" + (f" ({', '.join(others)})" if others else ""))
+    return ", ".join(told)
+
+
+def machines(rows: Iterable[Row]) -> str:
+    """Say where rows were measured, and how many runs at a time."""
+    there = sorted({(row["machine"], row["jobs"]) for row in rows})
+    return " ".join(
+        f"{machine}; {'one run' if jobs == 1 else f'{jobs} runs'} at a time."
+        for machine, jobs in there
+    )

@@ -1,0 +1,206 @@
+"""How well one method finds things: learn a stream, keep an index fresh, score what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash import peers
+from everhash.bench.datasets import Dataset
+from everhash.bench.protocols import (
+    Split,
+    given_split,
+    hide_labels,
+    paper_split,
+    with_wrong_labels,
+)
+from everhash.bench.scoring import (
+    score_codewords,
+    score_features,
+    score_mapping,
+    score_mixture,
+    score_novelty,
+    score_novelty_of_features,
+)
+from everhash.bench.task import Task
+from everhash.errors import OptionError
+from everhash.index.index import Index
+from everhash.learn.stream_hasher import StreamHasher
+from everhash.peers.batch_method import BatchMethod
+
+PROTOCOLS = {
+    "strict": "centre, and everything else, from rows that have come",
+    "paper": "the same, but rows are measured from the mean of all data, as the authors' code does",
+    "unseen": "three quarters of the labels are learned, the others are searched for",
+    "unlabelled": "a share of the entries has no label and is stored as its bits",
+    "noise": "a share of the stream has a wrong label",
+    "out-of-scope": "queries of labels nobody has learned are to be told from others",
+}
+EVERY = 100
+"""Rows learned between two refreshes."""
+KEPT_FRESH = 2000
+"""Entries in the index that is refreshed: a sample, none of them learned."""
+ASYMMETRIC_AMONG = 20_000
+"""Entries ranked by asymmetric distance, a sample: to sort them all for each query takes long."""
+QUERIES_A_LABEL = 100
+"""In the paper's split."""
+COSINE = "cosine"
+"""The name that the features themselves have among the methods."""
+
+
+@dataclass(frozen=True)
+class Upkeep:
+    """What learning cost, and keeping entries up to date with it; counts are per entry."""
+
+    seconds: float
+    """Of learning alone."""
+    flipped: float
+    recomputed: float
+    homes_moved: float
+
+
+def measure(task: Task, data: Dataset) -> dict[str, Any]:
+    """Return the figures of a task."""
+    if task.protocol not in PROTOCOLS:
+        known = ", ".join(PROTOCOLS)
+        raise OptionError(f"no protocol {task.protocol!r}", hint=f"choose from {known}")
+    split = split_of(task, data)
+    figures: dict[str, Any] = {"stream": len(split.stream), "ranked": len(split.entries)}
+    if task.method == COSINE:
+        return figures | of_features(task, data, split)
+    hasher = make(task, data)
+    taught = taught_labels(task, data, split)
+    if isinstance(hasher, BatchMethod):
+        start = perf_counter()
+        hasher.fit(data.X[split.stream], taught)
+        figures["seconds"] = perf_counter() - start
+    else:
+        figures |= asdict(learn(hasher, data, split, taught, task))
+    figures["versions"] = int(hasher.versions_.sum())
+    figures["width"] = hasher.width_
+    return figures | SCORED.get(task.protocol, scores)(task, hasher, data, split)
+
+
+def scores(task: Task, hasher: StreamHasher, data: Dataset, split: Split) -> dict[str, Any]:
+    """Return how well entries are found, stored as bits and as codewords."""
+    asked, labels = data.X[split.queries], data.y[split.queries]
+    entries, stored = data.X[split.entries], data.y[split.entries]
+    start = perf_counter()
+    hasher.encode(entries)
+    figures: dict[str, Any] = {"encoding": perf_counter() - start}
+    among = ASYMMETRIC_AMONG
+    by_bits = score_mapping(
+        hasher, asked, labels, entries, stored, coding="home", asymmetric_among=among
+    )
+    figures["mapping"] = by_bits._asdict()
+    if hasher.assigns_codewords and task.protocol != "unseen":
+        figures["codeword"] = score_codewords(hasher, asked, labels, stored)._asdict()
+    return figures
+
+
+def mixture(task: Task, hasher: StreamHasher, data: Dataset, split: Split) -> dict[str, Any]:
+    """Return how well entries are found of which a share has no label."""
+    plain = np.random.default_rng(task.seed).random(len(split.entries)) < task.share
+    asked, stored = split.queries, split.entries
+    score = score_mixture(
+        hasher, data.X[asked], data.y[asked], data.X[stored], data.y[stored], plain
+    )
+    return {"mixed": score._asdict()}
+
+
+def novelty(_task: Task, hasher: StreamHasher, data: Dataset, split: Split) -> dict[str, Any]:
+    """Return how well unknown queries are told from known ones; nothing without codewords."""
+    if not hasher.assigns_codewords:
+        return {}
+    known, unknown = in_and_out(data, split)
+    return {"auroc": score_novelty(hasher, data.X[known], data.X[unknown])}
+
+
+SCORED: dict[str, Callable[[Task, StreamHasher, Dataset, Split], dict[str, Any]]] = {
+    "unlabelled": mixture,
+    "out-of-scope": novelty,
+}
+
+
+def of_features(task: Task, data: Dataset, split: Split) -> dict[str, Any]:
+    """Return what the features score by cosine, without any code."""
+    if task.protocol == "out-of-scope":
+        known, unknown = in_and_out(data, split)
+        return {"auroc": score_novelty_of_features(data.X, split.stream, known, unknown)}
+    few = Split(split.stream, split.entries[:ASYMMETRIC_AMONG], split.queries)
+    return {"mapping": {"asymmetric": score_features(data.X, data.y, few)}}
+
+
+def in_and_out(data: Dataset, split: Split) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return queries of learned labels, and rows of none: the set's own, or of other labels."""
+    learned = np.isin(data.y[split.queries], np.unique(data.y[split.stream]))
+    outside = np.flatnonzero(data.y < 0)
+    return split.queries[learned], outside if len(outside) else split.queries[~learned]
+
+
+def make(task: Task, data: Dataset) -> StreamHasher:
+    """Return the method's hasher, told what it must know beforehand."""
+    options: dict[str, Any] = {"random_state": task.seed, **dict(task.options)}
+    if peers.describe(task.method).needs_class_count:
+        options["classes"] = len(np.unique(data.y[data.y >= 0]))
+    if task.protocol == "paper" and "center" in peers.get(task.method).get_params():
+        options["center"] = data.X.mean(axis=0)
+    return peers.get(task.method, bits=task.bits, **options)
+
+
+def split_of(task: Task, data: Dataset) -> Split:
+    """Return the rows of a task; entries and queries in random order, and no more than asked."""
+    if data.is_query.any():
+        split = given_split(data.y, data.is_query, task.rows_a_label, task.seed)
+    else:
+        fewest = int(np.unique(data.y[data.y >= 0], return_counts=True)[1].min())
+        queries = min(QUERIES_A_LABEL, max(1, fewest // 5))
+        rows = min(task.rows_a_label, max(1, (fewest - queries) // 2))
+        split = paper_split(data.y, queries, rows, task.seed)
+    if task.protocol == "unseen":
+        split = hide_labels(data.y, split, task.seed)
+    if task.protocol == "out-of-scope" and (data.y >= 0).all():
+        split = Split(hide_labels(data.y, split, task.seed).stream, split.entries, split.queries)
+    entries = _some(split.entries, task.entries, task.seed)
+    return Split(split.stream, entries, _some(split.queries, task.queries, task.seed))
+
+
+def taught_labels(task: Task, data: Dataset, split: Split) -> NDArray[np.int64]:
+    """Return the labels of the stream as the method is told them."""
+    labels = data.y[split.stream]
+    return with_wrong_labels(labels, task.share, task.seed) if task.protocol == "noise" else labels
+
+
+def learn(
+    hasher: StreamHasher, data: Dataset, split: Split, taught: NDArray[np.int64], task: Task
+) -> Upkeep:
+    """Learn the stream, and refresh an index of unlabelled entries as it goes on."""
+    wanted = KEPT_FRESH if task.protocol == "strict" else 0
+    kept = _some(np.setdiff1d(split.entries, split.stream), wanted, task.seed)
+    index, seconds, reports = Index(hasher), 0.0, []
+    for part in pieces(len(split.stream)):
+        X, y = data.X[split.stream[part]], taught[part]
+        start = perf_counter()
+        hasher.partial_fit(X, y)
+        seconds += perf_counter() - start
+        if len(kept) and len(index) == 0:
+            index.add(data.X[kept])
+        elif len(kept):
+            reports.append(index.refresh())
+    counts = np.array([(r.bits_flipped, r.bits_recomputed, r.homes_moved) for r in reports])
+    per_entry = counts.reshape(-1, 3).sum(axis=0) / max(1, len(kept))
+    return Upkeep(seconds, *per_entry.tolist())
+
+
+def pieces(rows: int) -> list[NDArray[np.int64]]:
+    """Return the places of a stream in pieces of `EVERY` rows, as near as can be."""
+    return np.array_split(np.arange(rows), max(1, rows // EVERY))
+
+
+def _some(rows: NDArray[np.int64], most: int, seed: int) -> NDArray[np.int64]:
+    return np.random.default_rng(seed).permutation(rows)[:most]

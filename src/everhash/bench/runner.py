@@ -1,0 +1,106 @@
+"""Runs tasks in processes of their own and writes a row for each; what has its row is not run."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from functools import lru_cache
+from multiprocessing import get_context
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+import everhash
+from everhash.bench.datasets import Dataset, from_file, load
+from everhash.bench.kinds import KINDS, NO_DATA
+from everhash.bench.machine import describe_machine
+from everhash.bench.rows import RowFile
+from everhash.bench.task import Row, Task
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+class Source(NamedTuple):
+    """A set of the user's own."""
+
+    name: str
+    path: Path
+    features: str
+    label: str
+
+
+class Failure(NamedTuple):
+    """A task that gave no row, and why."""
+
+    task: Task
+    why: str
+
+
+Report = Callable[[Row | Failure], None]
+
+
+def run(
+    tasks: list[Task], file: RowFile, *, jobs: int = 1, source: Source | None = None, report: Report
+) -> list[Failure]:
+    """Run what has no row yet; return what failed. Everything runs on one thread a process."""
+    failures = []
+    missing = [task for task in tasks if task not in file.done]
+    beside = [task for task in missing if not KINDS[task.kind].alone]
+    alone = [task for task in missing if KINDS[task.kind].alone]
+    for part, processes in ((beside, jobs), (alone, 1)):
+        for result in _results(part, processes, source):
+            if isinstance(result, Failure):
+                failures.append(result)
+            else:
+                file.append(result)
+            report(result)
+    return failures
+
+
+def _results(tasks: list[Task], jobs: int, source: Source | None) -> Iterator[Row | Failure]:
+    """Yield rows as they come, in any order; keep only few tasks waiting at the processes."""
+    if not tasks:
+        return
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))  # read when a process starts, so set before
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    try:
+        left, running = iter(tasks), set[Future[Row | Failure]]()
+        while True:
+            for task in left:
+                running.add(pool.submit(measure, task, jobs, source))
+                if len(running) > jobs:
+                    break
+            if not running:
+                return
+            finished, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in finished:
+                yield future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def measure(task: Task, jobs: int, source: Source | None) -> Row | Failure:
+    """Run a task; return its row."""
+    start = perf_counter()
+    try:
+        kind = KINDS[task.kind]
+        data = _data(task.dataset, source) if kind.needs_data else NO_DATA
+        figures = kind.measure(task, data)
+    except Exception as error:  # one task that fails must not end all others
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        why = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+        return Failure(task, why)
+    told = {"taken": perf_counter() - start, "jobs": jobs, "machine": describe_machine()}
+    return {**task.as_row(), **figures, **told, "version": everhash.__version__}
+
+
+@lru_cache(maxsize=2)
+def _data(name: str, source: Source | None) -> Dataset:
+    if source is not None and source.name == name:
+        return from_file(source.path, source.features, source.label, name)
+    return load(name)

@@ -1,0 +1,184 @@
+"""Retrieval scores: entries stored as codewords, as bits, or as both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.bench.counts import Score, Shelf
+from everhash.bench.protocols import Split
+from everhash.codes import Codes, asymmetric, hamming
+from everhash.index.index import Index
+from everhash.index.refresh import choose_homes
+from everhash.learn.centering import unit_rows
+from everhash.learn.stream_hasher import StreamHasher
+from everhash.metrics import Ties, average_precision
+
+Rows = NDArray[np.int64]
+Distances = NDArray[np.float32] | NDArray[np.int64]
+QUERIES_AT_ONCE = 50
+"""Bounds the memory of a table of distances."""
+ORDERS: tuple[Ties, ...] = ("average", "pessimistic", "optimistic")
+
+
+class Scores(NamedTuple):
+    """How well entries are found, by two distances."""
+
+    hamming: Score
+    asymmetric: Score
+
+
+def score_codewords(
+    hasher: StreamHasher,
+    queries: NDArray[np.float32],
+    query_labels: NDArray[np.int64],
+    entry_labels: NDArray[np.int64],
+) -> Scores:
+    """Return mAP with entries stored as codewords."""
+    labels, counts = np.unique(entry_labels, return_counts=True)
+    entries = dict(zip(labels.tolist(), counts.tolist(), strict=True))
+    words, margins = hasher.encode_labels(), hasher.margins(queries)
+    held = np.zeros(len(words), np.int64)
+    held[hasher.numbers(entries)] = list(entries.values())
+    own = hasher.numbers(query_labels.tolist())
+
+    def score(distances: Distances) -> Score:
+        # the entries of a label tie, so all that are relevant stand in one group
+        nearest = distances[np.arange(len(own)), own, None]
+        before, size = (distances < nearest) @ held, (distances == nearest) @ held
+        return Score.of((before[:, None], size[:, None], held[own][:, None]))
+
+    return Scores(score(hamming(hasher.encode(queries), words)), score(asymmetric(margins, words)))
+
+
+def score_mapping(
+    hasher: StreamHasher,
+    queries: NDArray[np.float32],
+    query_labels: NDArray[np.int64],
+    entries: NDArray[np.float32],
+    entry_labels: NDArray[np.int64],
+    *,
+    coding: str = "full",
+    asymmetric_among: int | None = None,
+) -> Scores:
+    """Return mAP with entries stored as bits.
+
+    Queries without a relevant entry are left out.
+
+    Args:
+        hasher: what was learned.
+        queries: (n, d) rows to ask for.
+        query_labels: (n,) their labels.
+        entries: (m, d) rows to rank.
+        entry_labels: (m,) their labels.
+        coding: "full" stores the bits of all cycles, "home" those of an entry's home cycle only.
+        asymmetric_among: rank only so many entries, the first ones, by asymmetric distance, which
+            takes a sort for each query; shuffle entries beforehand. All of them if None.
+    """
+    stored = hasher.encode(entries) if coding == "full" else home_codes(hasher, entries)
+    part = slice(asymmetric_among)
+    by_bits = Shelf(stored, entry_labels).by_hamming(hasher.encode(queries), query_labels)
+    few = Shelf(_part(stored, part), entry_labels[part])
+    by_margins = few.by_margins(hasher.margins(queries), query_labels)
+    return Scores(Score.of(by_bits), Score.of(by_margins))
+
+
+def score_mixture(
+    hasher: StreamHasher,
+    queries: NDArray[np.float32],
+    query_labels: NDArray[np.int64],
+    entries: NDArray[np.float32],
+    entry_labels: NDArray[np.int64],
+    unlabelled: NDArray[np.bool_],
+) -> Scores:
+    """Return mAP with entries stored as codewords, but those without a label as bits.
+
+    A method without codewords stores bits for all of them.
+    """
+    stored = home_codes(hasher, entries)
+    if hasher.assigns_codewords:
+        words, labelled = hasher.encode_labels(), np.flatnonzero(~unlabelled)
+        numbers = hasher.numbers(entry_labels[labelled].tolist())
+        stored.words[labelled], stored.mask[labelled] = words.words[numbers], words.mask[numbers]
+    shelf = Shelf(stored, entry_labels)
+    by_bits = shelf.by_hamming(hasher.encode(queries), query_labels)
+    by_margins = shelf.by_margins(hasher.margins(queries), query_labels)
+    return Scores(Score.of(by_bits), Score.of(by_margins))
+
+
+def score_novelty(
+    hasher: StreamHasher, known: NDArray[np.float32], unknown: NDArray[np.float32]
+) -> float:
+    """Return how often (area under the ROC curve) an unknown row is farther from all codewords."""
+    words = hasher.encode_labels()
+    near = [asymmetric(hasher.margins(rows), words).min(axis=1) for rows in (known, unknown)]
+    return _auroc(*near)
+
+
+def score_novelty_of_features(
+    X: NDArray[np.float32], learned: Rows, known: Rows, unknown: Rows
+) -> float:
+    """Return the same of the features: how far, by cosine, the nearest learned row is."""
+    center = X[learned].mean(axis=0)
+    rows = unit_rows(X[learned], center)
+    near = [-(unit_rows(X[asked], center) @ rows.T).max(axis=1) for asked in (known, unknown)]
+    return _auroc(*near)
+
+
+def _auroc(known: NDArray[np.float32], unknown: NDArray[np.float32]) -> float:
+    from sklearn.metrics import roc_auc_score
+
+    is_unknown = np.repeat([0, 1], [len(known), len(unknown)])
+    return float(roc_auc_score(is_unknown, np.concatenate([known, unknown])))
+
+
+def score_features(X: NDArray[np.float32], y: Rows, split: Split) -> Score:
+    """Return mAP by cosine of the features, measured from the mean of the stream."""
+    center = X[split.stream].mean(axis=0)
+    entries, labels = unit_rows(X[split.entries], center), y[split.entries]
+    values: dict[Ties, list[NDArray[np.float64]]] = {order: [] for order in ORDERS}
+    for part in _parts(len(split.queries)):
+        asked = split.queries[part]
+        distances, relevant = -(unit_rows(X[asked], center) @ entries.T), y[asked, None] == labels
+        for order in ORDERS:
+            values[order].append(average_precision(distances, relevant, order))
+    return Score(*(float(np.nanmean(np.concatenate(values[order]))) for order in ORDERS))
+
+
+def home_codes(hasher: StreamHasher, X: NDArray[np.float32]) -> Codes:
+    """Return codes as an index keeps them: active on the bits of each row's home cycle only."""
+    if hasher.n_cycles_ == 1:
+        return hasher.encode(X)
+    mapping = hasher.freeze()
+    Z = mapping.measure(X)
+    homes, _, _ = choose_homes(mapping, "home", Z)
+    signs = np.where(mapping.margins(Z) > 0, np.int8(1), np.int8(-1))
+    active = homes[:, None] == np.repeat(np.arange(hasher.n_cycles_), hasher.bits)
+    return Codes.pack(signs * active, mapping.version)
+
+
+def score_index(
+    index: Index,
+    queries: NDArray[np.float32],
+    query_labels: NDArray[np.int64],
+    entry_labels: NDArray[np.int64],
+    distance: str,
+) -> float:
+    """Return mAP of an index's whole ranking; entry i has id i and the i-th of `entry_labels`."""
+    values = []
+    for part in _parts(len(queries)):
+        found = index.search_radius(queries[part], np.inf, distance)
+        relevant = entry_labels[found.ids.astype(np.int64)] == query_labels[part, None]
+        values.append(average_precision(found.distances, relevant))
+    return float(np.concatenate(values).mean())
+
+
+def _parts(n: int) -> Iterator[slice]:
+    return (slice(start, start + QUERIES_AT_ONCE) for start in range(0, n, QUERIES_AT_ONCE))
+
+
+def _part(codes: Codes, part: slice) -> Codes:
+    return Codes(codes.words[part], codes.mask[part], codes.width, codes.version)

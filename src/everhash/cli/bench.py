@@ -1,0 +1,250 @@
+"""`everhash bench`: run experiments, report on their rows, hold two runs against each other."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from everhash.cli.compare import compare
+from everhash.cli.words import counted, shown
+from everhash.errors import InputError, OptionError, UnknownNameError
+
+if TYPE_CHECKING:
+    from everhash.bench.experiment import Experiment
+    from everhash.bench.rows import RowFile
+    from everhash.bench.runner import Failure, Source
+    from everhash.bench.task import Row, Task
+
+RESULTS = Path("everhash-results")
+bench = typer.Typer(
+    name="bench",
+    help="Run the paper's experiments, and ours, and report on them.",
+    no_args_is_help=True,
+)
+bench.command("compare")(compare)
+Name = Annotated[str, typer.Argument(help="An experiment by name, or a .toml file of your own.")]
+
+
+@bench.command("list")
+def list_() -> None:
+    """Show the experiments and data sets there are.
+
+    Example: everhash bench list
+    """
+    from everhash.bench import datasets, experiment
+
+    typer.echo("experiments")
+    for name in experiment.names():
+        loaded = experiment.load(name)
+        typer.echo(f"  {name:<12}{loaded.title} ({len(loaded.tasks()):,} runs)")
+    typer.echo("\ndata sets")
+    for name in datasets.names():
+        typer.echo(f"  {name:<16}{datasets.describe(name)}")
+
+
+@bench.command()
+def run(
+    name: Name,
+    seeds: Annotated[
+        int | None, typer.Option(help="Orderings of the stream; as the experiment says if left.")
+    ] = None,
+    methods: Annotated[
+        str | None, typer.Option(help="all, online, batch, or names with commas between.")
+    ] = None,
+    bits: Annotated[str | None, typer.Option(help="Lengths of codes, with commas between.")] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Run on this set instead: a name, or a file of your own."),
+    ] = None,
+    features: Annotated[
+        str | None, typer.Option(help="Of your own file: its column or columns of features.")
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="Of your own file: its column of labels.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, max=256, help="Processes, one thread each.")] = 1,
+    rows: Annotated[
+        Path | None, typer.Option(help="Where rows are kept; everhash-results/NAME.jsonl if left.")
+    ] = None,
+) -> None:
+    """Run an experiment and print its tables. What has been run before is not run again.
+
+    Example: everhash bench run table1 --data digits --seeds 1
+    """
+    from everhash.bench import experiment, report
+    from everhash.bench.rows import RowFile
+    from everhash.cli.terminal import compile_kernels
+
+    loaded = experiment.load(name)
+    source = _source(data, features, label)
+    plan = _narrowed(loaded, seeds, methods, bits, source.name if source else data)
+    tasks = plan.tasks()
+    file = RowFile(rows or RESULTS / f"{loaded.name}.jsonl")
+    compile_kernels()
+    failures = _run(tasks, file, jobs, source)
+    wanted = set(tasks)
+    found = [row for row in file.rows if _task(row) in wanted]
+    typer.echo(report.text(plan, found))
+    typer.echo(f"rows: {shown(file.path)} (everhash bench report {shown(file.path)})", err=True)
+    if failures:
+        raise InputError(
+            f"{len(failures)} of {len(tasks)} runs failed, the first with {failures[0].why}",
+            hint="the others have their rows; run the same command again to try these once more",
+        )
+
+
+def _task(row: Row) -> Task:
+    from everhash.bench.task import Task
+
+    return Task.of(row)
+
+
+def _source(data: str | None, features: str | None, label: str | None) -> Source | None:
+    """Return the user's own file, named by its content so that rows of two files never mix."""
+    from everhash.bench import datasets
+    from everhash.bench.runner import Source
+
+    if data is None or data in datasets.names():
+        if features or label:
+            raise OptionError("--features and --label are for a file of your own in --data")
+        return None
+    path = Path(data)
+    if not path.is_file():
+        datasets.load(data)  # says which names there are
+    if not (features and label):
+        raise OptionError(f"which columns of {data}?", hint="pass --features and --label")
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()[:8]
+    return Source(f"{path.stem}-{digest}", path, features, label)
+
+
+def _narrowed(
+    loaded: Experiment,
+    seeds: int | None,
+    methods: str | None,
+    bits: str | None,
+    data: str | None,
+) -> Experiment:
+    """Return an experiment with what the command line asks for in place of what it says."""
+    changes: dict[str, Any] = {}
+    if seeds is not None:
+        changes |= {"seeds": seeds, "batch_seeds": seeds}
+    if methods is not None:
+        changes["methods"] = methods
+    if bits is not None:
+        if not all(part.strip().isdigit() for part in bits.split(",")):
+            raise OptionError(f"--bits must be numbers with commas between, got {bits!r}")
+        changes["bits"] = tuple(int(part) for part in bits.split(","))
+    if data is not None:
+        changes["dataset"] = data
+    return replace(loaded, runs=tuple(replace(runs, **changes) for runs in loaded.runs))
+
+
+def _run(tasks: list[Task], file: RowFile, jobs: int, source: Source | None) -> list[Failure]:
+    """Run what is missing, with a bar that says how long it will take."""
+    from everhash.bench.runner import Failure, run
+
+    there = sum(task in file.done for task in tasks)
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not sys.stderr.isatty(),
+    ) as progress:
+        bar = progress.add_task("running", total=len(tasks), completed=there)
+
+        def report(result: Row | Failure) -> None:
+            failed = isinstance(result, Failure)
+            task = result.task if isinstance(result, Failure) else _task(result)
+            what = f"{task.dataset} {task.variant} {task.bits or '-'} bits, seed {task.seed}"
+            line = f"{what}: {result.why if isinstance(result, Failure) else _took(result)}"
+            progress.update(bar, advance=1, description=escape(what))
+            if failed or not sys.stderr.isatty():
+                console.print(escape(line), highlight=False, soft_wrap=True)
+
+        return run(tasks, file, jobs=jobs, source=source, report=report)
+
+
+def _took(row: Row) -> str:
+    return f"{row['taken']:.1f} s"
+
+
+PUBLISHED = Path("docs/results")
+FOLDERS = (PUBLISHED, RESULTS)
+"""Where rows are looked for; what the second has overrules the first."""
+
+
+@bench.command("report")
+def report_(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Files of rows, or experiments by name. Default: all that have rows in "
+            "everhash-results/ or docs/results/."
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The folder to write to.")] = PUBLISHED,
+) -> None:
+    """Write tables and figures of rows that there are, a page an experiment. Nothing is run.
+
+    Example: everhash bench report table1 --out docs/results
+    """
+    from everhash.bench import report
+    from everhash.bench.rows import read_rows
+
+    for name, paths in _row_files(names or _with_rows()).items():
+        rows = read_rows(paths)
+        if not rows:
+            raise InputError(f"{shown(paths[0])} has no rows yet")
+        page, *figures = report.write(_reported(name), rows, out)
+        typer.echo(f"{shown(page)} ({counted(len(rows), 'row')}, {counted(len(figures), 'file')})")
+    typer.echo(shown(report.write_index(out)))
+
+
+def _with_rows() -> list[str]:
+    """Return the names of all experiments that have rows."""
+    there = sorted({path.stem for folder in FOLDERS for path in folder.glob("*.jsonl")})
+    if not there:
+        raise InputError(
+            f"no rows in {' or '.join(map(str, FOLDERS))}",
+            hint="'everhash bench run table1 --data digits --seeds 1' makes some",
+        )
+    return there
+
+
+def _row_files(names: list[str]) -> dict[str, list[Path]]:
+    """Return the files of each experiment, where later ones overrule earlier ones."""
+    files: dict[str, list[Path]] = {}
+    for name in names:
+        if name.endswith(".jsonl"):
+            files.setdefault(Path(name).stem, []).append(Path(name))
+            continue
+        called = Path(name).stem if name.endswith(".toml") else name
+        there = [path for folder in FOLDERS if (path := folder / f"{called}.jsonl").is_file()]
+        if not there:
+            raise UnknownNameError(
+                f"no rows of {name!r} in {' or '.join(map(str, FOLDERS))}",
+                hint=f"'everhash bench run {name}' makes them; or name a .jsonl file of rows",
+            )
+        files.setdefault(name, []).extend(there)
+    return files
+
+
+def _reported(name: str) -> Experiment:
+    """Return an experiment by name; one that nobody knows any more has a name and nothing else."""
+    from everhash.bench import experiment
+
+    if name.endswith(".toml") or name in experiment.names():
+        return experiment.load(name)
+    return experiment.Experiment(name, name, "", ())
