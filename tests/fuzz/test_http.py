@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -41,19 +42,26 @@ CHECKS = [
 ]
 
 
+@dataclass
+class Fuzzed:
+    """A service's document, a session that reaches it without a network, and requests so far."""
+
+    document: dict[str, Any]
+    session: Any
+    asked: int = 0
+
+
 @pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    """A service, and a session that reaches it without a network."""
+def fuzzed() -> Iterator[Fuzzed]:
     secret, key = make_key("admin")
     with everhash.create(None, DIM, 8) as collection:
         rows = [[float(i == j) for j in range(DIM)] for i in range(DIM)]
         collection.ingest(rows, ["ant", "bee", 3, 2.5], ["a", "b", 7, 8])
         collection.add(rows)
-        app = make_app(collection, keys=Keys([key]))
+        app: Any = make_app(collection, keys=Keys([key]))
         with asgi.get_client(app, max_stream_events=1) as session:
             session.headers["Authorization"] = f"Bearer {secret}"
-            session.document, session.asked = document(app), 0
-            yield session
+            yield Fuzzed(document(app), session)
             asgi.shutdown_lifespans()
 
 
@@ -81,23 +89,24 @@ def find_rows(schema: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("mode", ["positive", "negative"])
-def test_no_request_breaks_the_service_or_the_document(client: Any, mode: str) -> None:
-    wait_until_ready(client)
+def test_no_request_breaks_the_service_or_the_document(fuzzed: Fuzzed, mode: str) -> None:
+    wait_until_ready(fuzzed.session)
     wanted, seen = schemathesis.GenerationMode(mode), Counter[int]()
-    for found in schemathesis.openapi.from_dict(client.document).get_all_operations():
+    operations: Any = schemathesis.openapi.from_dict(fuzzed.document).get_all_operations()
+    for found in operations:
         operation = found.ok()
         if wanted.is_positive or has_input(operation):
-            ask(client, operation, wanted, seen)
+            ask(fuzzed.session, operation, wanted, seen)
     assert not [status for status in seen if status >= 500]
-    client.asked += seen.total()
+    fuzzed.asked += seen.total()
     if mode == "positive":
         assert seen[200] > 400
     else:
         assert seen[422] > 200
-        assert client.asked >= LEAST
+        assert fuzzed.asked >= LEAST
 
 
-def ask(client: Any, operation: Any, mode: Any, seen: Counter[int]) -> None:
+def ask(session: Any, operation: Any, mode: Any, seen: Counter[int]) -> None:
     """Make requests to a route, and hold the answers against the document."""
 
     @seed(7)
@@ -109,7 +118,7 @@ def ask(client: Any, operation: Any, mode: Any, seen: Counter[int]) -> None:
     )
     @given(operation.as_strategy(mode))
     def once(case: Any) -> None:
-        response = case.call(base_url="http://localhost", session=client)
+        response = case.call(base_url="http://localhost", session=session)
         seen[response.status_code] += 1
         case.validate_response(response, checks=CHECKS)
 
@@ -122,7 +131,8 @@ def has_input(operation: Any) -> bool:
     return any(len(list(part)) for part in parts)
 
 
-def test_the_collection_is_sound_after_all_that(client: Any) -> None:
+def test_the_collection_is_sound_after_all_that(fuzzed: Fuzzed) -> None:
+    client = fuzzed.session
     wait_until_ready(client)
     stats = client.get("/stats").json()
     entries = client.get("/entries", params={"limit": 1}).json()

@@ -33,7 +33,7 @@ from everhash.errors import (
 WIDE = {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
 NAMES = [
     *("create", "ingest", "search", "label", "remove", "refresh", "stats", "verify"),
-    *("snapshot", "restore", "export", "advise", "methods", "demo"),
+    *("snapshot", "restore", "export", "serve", "key", "advise", "methods", "demo"),
     *("bench list", "bench run", "bench report", "bench compare"),
 ]
 

@@ -8,6 +8,7 @@
     gate.py       how many requests run at once, and for how long
     routes_*.py   one function a route
     bodies.py     what a body holds: JSON, .npy, Arrow (arrow.py)
+    finding.py    searches for one request; gathering.py: single queries searched together
     answers.py    matches as JSON or Arrow
     service.py    the collection behind two threads: one searches, one writes
 

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Hashable, Iterable
 from json.encoder import encode_basestring_ascii as quoted
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,11 +41,6 @@ def number(value: float) -> str:
     ('0.5', 'null')
     """
     return f"{value:.9g}" if math.isfinite(value) else "null"
-
-
-def as_json(matches: Matches) -> bytes:
-    """Return the whole answer to one request."""
-    return enclosed(row_texts(matches), matches.ids.shape[1])
 
 
 def enclosed(rows: Iterable[str], columns: int) -> bytes:
@@ -80,7 +75,32 @@ def _why(explanation: Explanation, texts: LabelTexts) -> str:
     return f'"explanation":{{"label":{label},"cycle":{cycle},"bits":{bits}}}'
 
 
-def as_arrow(matches: Matches) -> bytes:
+class Flat(NamedTuple):
+    """Matches without padding, one query after another."""
+
+    counts: NDArray[np.int64]
+    """Of each query."""
+    ids: NDArray[Any]
+    distances: NDArray[np.float32]
+    labels: NDArray[Any]
+    novelty: NDArray[np.float32]
+    """Of each query."""
+
+    @classmethod
+    def of(cls, matches: Matches) -> Flat:
+        """Leave the padding out."""
+        there = np.arange(matches.ids.shape[1]) < matches.counts[:, None]
+        tables = (matches.ids, matches.distances, matches.labels)
+        ids, distances, labels = (table[there] for table in tables)
+        return cls(matches.counts, ids, distances, labels, matches.novelty)
+
+    @classmethod
+    def joined(cls, parts: list[Flat]) -> Flat:
+        """Put queries of several searches behind each other."""
+        return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def as_arrow(found: Flat, columns: int) -> bytes:
     """Return a stream with a row for each match, in order; see `docs/service.md`.
 
     The schema's metadata, under "everhash", says what rows cannot: how many queries there were, how
@@ -88,27 +108,25 @@ def as_arrow(matches: Matches) -> bytes:
     """
     import pyarrow as pa
 
-    there = np.arange(matches.ids.shape[1]) < matches.counts[:, None]
-    kind, ids = _id_column(matches.ids[there])
-    texts, labels = LabelTexts(), matches.labels[there].tolist()
-    queries = np.repeat(np.arange(len(matches), dtype=np.int32), matches.counts)
-    novelty = matches.novelty.astype("<f4")
+    kind, ids = _id_column(found.ids)
+    texts, novelty = LabelTexts(), found.novelty.astype("<f4")
+    labels = [None if label is None else texts[label] for label in found.labels.tolist()]
+    queries = np.repeat(np.arange(len(novelty), dtype=np.int32), found.counts)
     about = {
-        "queries": len(matches),
-        "columns": matches.ids.shape[1],
+        "queries": len(novelty),
+        "columns": columns,
         "ids": kind,
         "novelty": base64.b64encode(novelty.tobytes()).decode(),
     }
-    columns = {
-        "query": pa.array(queries),
-        "id": ids,
-        "distance": pa.array(matches.distances[there].astype(np.float32)),
-        "label": pa.array(
-            [None if label is None else texts[label] for label in labels], pa.string()
-        ),
-        "novelty": pa.array(novelty[queries]),
-    }
-    batch = pa.record_batch(columns, metadata=None)
+    batch = pa.record_batch(
+        {
+            "query": pa.array(queries),
+            "id": ids,
+            "distance": pa.array(found.distances.astype(np.float32)),
+            "label": pa.array(labels, pa.string()),
+            "novelty": pa.array(novelty[queries]),
+        }
+    )
     schema = batch.schema.with_metadata({"everhash": json.dumps(about)})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as writer:

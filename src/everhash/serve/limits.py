@@ -38,11 +38,20 @@ BODY_SECONDS = 30
 HEAD_SECONDS = 10
 """until the head of a request has to be there, from its first byte or the connection on"""
 
+STALL_SECONDS = 60
+"""that a client may take nothing of an answer that waits for it"""
+
 BODIES = 256 << 20
 """bytes of all bodies that are held at once"""
 
 ARRIVING = 256
 """bodies that arrive at once"""
+
+MATCHES = 1_000_000
+"""matches of an answer"""
+
+EXPLAINED = 20_000_000
+"""bits of all explanations of an answer"""
 
 LISTENERS = 32
 """connections to /events"""

@@ -19,6 +19,8 @@ from everhash.serve.errors import RefusedError
 
 SCAN = 16_384
 """Places looked at for one page: a page may be short, and the next one goes on behind it."""
+TOGETHER = 500
+"""Entries whose attachments are held at a time: pictures are looked at, and not told."""
 TRIES = 5
 """Looks at entries that another request may remove in between."""
 
@@ -72,9 +74,13 @@ def tell_has(collection: Collection, ids: list[Any]) -> dict[str, Any]:
 
 
 def _tell(collection: Collection, entries: list[Entry], *, codes: bool) -> list[dict[str, Any]]:
-    carried = collection.attachments([entry.id for entry in entries]) if entries else []
-    pairs = zip(entries, carried, strict=True)
-    return [_entry(entry, attachment, codes=codes) for entry, attachment in pairs]
+    told: list[dict[str, Any]] = []
+    for start in range(0, len(entries), TOGETHER):
+        some = entries[start : start + TOGETHER]
+        carried = collection.attachments([entry.id for entry in some])
+        pairs = zip(some, carried, strict=True)
+        told += [_entry(entry, attachment, codes=codes) for entry, attachment in pairs]
+    return told
 
 
 def _entry(entry: Entry, attachment: Attachment, *, codes: bool) -> dict[str, Any]:

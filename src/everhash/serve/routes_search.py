@@ -11,12 +11,10 @@ from fastapi import FastAPI, Request, Response
 from numpy.typing import NDArray
 
 from everhash import limits as library
-from everhash.collection.collection import Collection
 from everhash.errors import InputError, OptionError
-from everhash.index.matches import Matches
 from everhash.serve import limits
 from everhash.serve.access import header
-from everhash.serve.answers import ARROW, as_arrow, as_json
+from everhash.serve.answers import ARROW
 from everhash.serve.bodies import JSON, Given, check_count, read_body
 from everhash.serve.describing import BINARY, PROBLEMS, body, query
 from everhash.serve.fields import (
@@ -28,6 +26,7 @@ from everhash.serve.fields import (
     rows_of,
     take,
 )
+from everhash.serve.finding import Wanted, find_nearest, find_within
 from everhash.serve.intake import BODY
 from everhash.serve.reading import rows_of_entries
 from everhash.serve.schemas import RadiusRequest, SearchAnswer, SearchRequest
@@ -84,14 +83,10 @@ async def search(service: Service, scope: Any) -> Answer:
         rows = _queries(service, given)
         if len(rows) == 1 and not arrow and _is_plain(told):
             return await service.nearest(rows, k, distance), AS_JSON
-    labels, within = _labels(given), ids_of(given, "within")
     explain = _explain(given, arrow=arrow)
-
-    def run(collection: Collection) -> Answer:
-        found = collection.search(rows, k, distance, labels=labels, ids=within, explain=explain)
-        return _written(found, arrow=arrow)
-
-    return await service.read(run)
+    wanted = Wanted(arrow, explain, _labels(given), ids_of(given, "within"))
+    call = partial(find_nearest, rows=rows, k=k, distance=distance, wanted=wanted)
+    return await service.read(call), ARROW.encode() if arrow else AS_JSON
 
 
 async def search_radius(service: Service, scope: Any) -> Answer:
@@ -99,13 +94,9 @@ async def search_radius(service: Service, scope: Any) -> Answer:
     given = await _given(service, scope, RADIUS)
     r, distance = _radius(take(given, "r")), distance_of(given.fields.get("distance", "hamming"))
     rows, arrow = _queries(service, given), _wants_arrow(scope)
-    explain = _explain(given, arrow=arrow)
-
-    def run(collection: Collection) -> Answer:
-        found = collection.search_radius(rows, r, distance, explain=explain)
-        return _written(found, arrow=arrow)
-
-    return await service.read(run)
+    wanted = Wanted(arrow, _explain(given, arrow=arrow))
+    call = partial(find_within, rows=rows, r=r, distance=distance, wanted=wanted)
+    return await service.read(call), ARROW.encode() if arrow else AS_JSON
 
 
 async def _given(service: Service, scope: Any, fields: frozenset[str]) -> Given:
@@ -177,10 +168,6 @@ def _explain(given: Given, *, arrow: bool) -> bool:
 
 def _wants_arrow(scope: Any) -> bool:
     return ARROW.encode() in header(scope["headers"], b"accept")
-
-
-def _written(matches: Matches, *, arrow: bool) -> Answer:
-    return (as_arrow(matches), ARROW.encode()) if arrow else (as_json(matches), AS_JSON)
 
 
 def _response(answer: Answer) -> Response:

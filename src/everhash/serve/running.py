@@ -30,7 +30,7 @@ are longer than a search."""
 
 
 class Connection(H11Protocol):
-    """A connection whose client has to send the head of a request in time."""
+    """A connection whose client has to send the head of a request, and take answers, in time."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -40,6 +40,10 @@ class Connection(H11Protocol):
         """Expect a head from now on."""
         super().connection_made(transport)
         self._expect_head()
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # on Linux; elsewhere the system's own time counts
+            accepted: socket.socket = transport.get_extra_info("socket")
+            patience = int(1000 * limits.STALL_SECONDS)
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, patience)
 
     def data_received(self, data: bytes) -> None:
         """Expect the rest of a head that has begun."""

@@ -23,7 +23,7 @@ from everhash.collection.collection import Collection
 from everhash.errors import EverhashError, ReadOnlyError
 from everhash.index.matches import Matches
 from everhash.serve import limits
-from everhash.serve.errors import busy
+from everhash.serve.errors import RefusedError, busy
 from everhash.serve.events import Event, Events
 from everhash.serve.gathering import Gatherer
 from everhash.serve.jobs import Job, Jobs
@@ -186,12 +186,15 @@ class Service:
             look += 1
             try:
                 if self.readonly and look % FOLLOW == 0:
-                    self._changed |= await self.read(Collection.catch_up)
+                    moved = await self.read(Collection.catch_up)
+                    self._changed = self._changed or moved
                 if self._changed and len(self.events):
                     self._changed = False
                     self.events.publish(("stats", await self.stats()))
+            except (EverhashError, RefusedError) as error:
+                log.warning("the collection cannot be followed: %s", error)
             except Exception:
-                log.exception("the state of the collection could not be told")
+                log.exception("the collection cannot be followed")
 
     # Refreshing
 

@@ -132,6 +132,28 @@ def test_a_head_has_to_arrive_in_time(monkeypatch: pytest.MonkeyPatch, reading: 
                 assert connection.recv(1) == b""
 
 
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="only Linux has it")
+def test_a_client_who_takes_no_answer_is_cut_off(
+    monkeypatch: pytest.MonkeyPatch, reading: Served
+) -> None:
+    monkeypatch.setattr(limits, "STALL_SECONDS", 0.5)
+    connections: Any = reading.server.server_state.connections
+    with socket.socket() as greedy:
+        greedy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        greedy.settimeout(0.2)
+        greedy.connect(("127.0.0.1", reading.port))
+        until(lambda: any(c.client and c.client[1] == port_of(greedy) for c in connections))
+        with suppress(TimeoutError, ConnectionError):
+            while True:  # until nothing moves any more
+                greedy.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        until(lambda: not any(c.client and c.client[1] == port_of(greedy) for c in connections))
+    assert reading.get("/live").status_code == 200
+
+
+def port_of(connection: socket.socket) -> int:
+    return int(connection.getsockname()[1])
+
+
 def test_clients_who_leave_do_no_harm(reading: Served) -> None:
     for sent in (head("/search", len(BODY)) + BODY, head("/search", 1000) + BODY, b"GET /stats"):
         for _ in range(10):

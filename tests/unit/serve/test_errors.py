@@ -165,6 +165,23 @@ def test_json_that_unfolds_is_refused_before_it_is_read(reading: Served) -> None
     assert (error["status"], error["code"]) == (413, "LimitError")
 
 
+def test_an_answer_may_not_grow_without_end(
+    monkeypatch: pytest.MonkeyPatch, reading: Served
+) -> None:
+    monkeypatch.setattr(limits, "MATCHES", 100)
+    monkeypatch.setattr(limits, "EXPLAINED", 16 * 40)
+    everything = {"rows": 2 * ROWS, "r": 99}
+    error = error_of(reading.post("/radius", everything))
+    assert (error["status"], error["message"]) == (413, "more than 100 matches")
+    assert reading.post("/radius", {**everything, "rows": ROWS}).status_code == 200
+    for path, told in (("/radius", {"r": 99}), ("/search", {"k": 60})):
+        error = error_of(reading.post(path, {"rows": ROWS, "explain": True, **told}))
+        assert error["status"] == 413
+        assert error["message"] == "60 matches to explain, at most 40 at a width of 16"
+    asked = {"rows": ROWS, "k": 40, "explain": True}
+    assert reading.post("/search", asked).status_code == 200
+
+
 def test_new_labels_are_limited(monkeypatch: pytest.MonkeyPatch, writing: Served) -> None:
     monkeypatch.setattr(limits, "NEW_LABELS", 3)
     monkeypatch.setattr(limits, "LABELS", 5)

@@ -15,6 +15,7 @@ import pytest
 import everhash
 from everhash.collection.collection import Collection
 from everhash.index.matches import Matches
+from everhash.serve import finding
 from everhash.serve.access import ROLES
 from tests.unit.serve.serving import (
     ARROW,
@@ -183,6 +184,23 @@ def test_radius_finds_what_the_collection_finds(reading: Served, stored: Collect
         assert answer == {"matches": told(found), "columns": found.ids.shape[1]}
     answer = reading.post("/radius", {"rows": Q.tolist(), "r": -1.5, "distance": "asymmetric"})
     assert answer.json()["matches"] == told(stored.search_radius(Q, -1.5, "asymmetric"))
+
+
+def test_a_radius_is_searched_in_parts(
+    monkeypatch: pytest.MonkeyPatch, reading: Served, stored: Collection
+) -> None:
+    monkeypatch.setattr(finding, "CELLS", 130)
+    X, options = np.concatenate([Q, 100 * Q, -Q]), {"params": {"r": 6}}
+    wanted = stored.search_radius(X, 6)
+    answer = reading.send("/radius", npy(X), NPY, **options).json()
+    assert answer == {"matches": told(wanted), "columns": wanted.ids.shape[1]}
+    table = reading.send("/radius", npy(X), NPY, headers={"Accept": ARROW}, **options)
+    check_table(table.content, wanted)
+    asked = {"rows": X.tolist(), "r": 6, "explain": True}
+    explained = reading.post("/radius", asked).json()["matches"]
+    whys = stored.search_radius(X, 6, explain=True).explanations
+    assert [len(query["found"]) for query in explained] == [len(why) for why in whys]
+    assert explained[0]["found"][0]["explanation"]["bits"] == whys[0][0].bits.tolist()
 
 
 def test_npy_and_arrow_ask_as_json_does(reading: Served) -> None:

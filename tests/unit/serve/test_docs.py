@@ -1,0 +1,55 @@
+"""The page on the service names everything there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from everhash.serve import limits
+from everhash.serve.access import ROLES
+from everhash.serve.describing import ABOUT
+from everhash.serve.metrics import GAUGES, Metrics
+
+PAGE = (Path(__file__).parents[3] / "docs" / "service.md").read_text()
+
+
+def section(title: str) -> str:
+    return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def test_every_route_is_described_with_its_key() -> None:
+    rows = re.findall(r"^\| (.+?) \| (\w*) ?\| .+ \|$", section("Routes"), re.MULTILINE)
+    told = {
+        path.rstrip("…").rstrip("/") or "/": role or None
+        for paths, role in rows
+        for path in re.findall(r"`(?:GET |POST )?(/[^`]*)`", paths)
+    }
+    assert told == ROLES
+
+
+def test_every_route_but_those_of_machines_has_an_example() -> None:
+    examples = "\n".join(re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
+    for path in set(ROLES) - {"/", "/static", "/openapi.json", "/live", "/ready", "/limits"}:
+        assert path == "/metrics" or f"localhost:8765{path.replace('{job}', '1')}" in examples, path
+
+
+def test_every_limit_is_told() -> None:
+    text = section("Limits")
+    for name, value in limits.TABLE.items():
+        assert f"`{name}`" in text
+        assert f"{value:,}" in text
+    for value in (
+        *(limits.BODY_SECONDS, limits.HEAD_SECONDS, limits.LISTENERS),
+        *(limits.MATCHES, limits.EXPLAINED),
+    ):
+        assert f"| {value:,}" in text
+
+
+def test_every_status_and_metric_is_told() -> None:
+    for status in ABOUT:
+        assert str(status) in section("Errors")
+    metrics = Metrics()
+    metrics.count("/x", "GET", 200, 0.1)
+    told = metrics.text(dict.fromkeys(GAUGES, 1), 0)
+    for name in re.findall(r"^# TYPE (\w+)", told, re.MULTILINE):
+        assert f"`{name}" in section("Metrics"), name
