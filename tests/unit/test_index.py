@@ -265,3 +265,26 @@ def test_arrays_that_may_not_be_written_to_are_taken() -> None:
     index = Index(hasher)
     index.add(X)
     assert index.search(X, 1).counts.tolist() == [1] * 50
+
+
+def test_what_is_padded_has_neither_id_nor_label_though_entries_have_several(
+    digits: Stream,
+) -> None:
+    index = Index(OnlineHasher(16).partial_fit(digits.X[:200], digits.y[:200]))
+    several = [{int(y), (int(y) + 1) % 10} for y in digits.y[:20]]
+    index.add(digits.X[:20], y=several, ids=[f"e{i}" for i in range(20)])
+    found = index.search(digits.X[300:303], k=10, ids=["e1", "e5", "e7"])
+    assert found.counts.tolist() == [3, 3, 3]
+    assert (found.labels[:, :3] != None).all()  # noqa: E711 - cell by cell
+    assert (found.labels[:, 3:] == None).all()  # noqa: E711
+    assert (found.ids[:, 3:] == None).all()  # noqa: E711
+
+
+def test_ids_of_nothing_are_numbers_whatever_ids_there_are(digits: Stream) -> None:
+    hasher = OnlineHasher(16).partial_fit(digits.X[:200], digits.y[:200])
+    for ids in (None, ["a", "b"]):
+        index = Index(hasher)
+        index.add(digits.X[:2], ids=ids)
+        found = index.search_radius(-digits.X[:1], 0)
+        assert found.ids.shape == (1, 0)
+        assert found.ids.dtype == np.int64

@@ -125,7 +125,7 @@ class Ids:
             padded[places < 0] = None
             return padded
         flat = [None if place < 0 else self._names[place] for place in places.reshape(-1).tolist()]
-        if flat and all(isinstance(value, int) for value in flat):
+        if all(isinstance(value, int) for value in flat):
             return np.array(flat, np.int64).reshape(places.shape)
         named = np.empty(len(flat), object)
         named[:] = flat

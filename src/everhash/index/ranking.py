@@ -199,14 +199,14 @@ class Ranking:
 
 def _once(ranked: Ranked) -> Ranked:
     """Keep each entry's first appearance; the others move behind the end."""
-    places = ranked.places.copy()
-    distances = ranked.distances.copy()
+    distances, places = ranked.distances.copy(), ranked.places.copy()
+    numbers = ranked.numbers.copy()
     for row in range(len(places)):
         _, first = np.unique(places[row], return_index=True)
         again = np.ones(places.shape[1], np.bool_)
         again[first] = False
-        places[row, again], distances[row, again] = -1, np.inf
-    return Ranked.of([Ranked(distances, places, ranked.numbers)])
+        distances[row, again], places[row, again], numbers[row, again] = np.inf, -1, -1
+    return Ranked.of([Ranked(distances, places, numbers)])
 
 
 def _padded(found: list[tuple[Floats, Counts, Counts]]) -> Ranked:
