@@ -47,7 +47,10 @@ def list_() -> None:
         typer.echo(f"  {name:<12}{loaded.title} ({len(loaded.tasks()):,} runs)")
     typer.echo("\ndata sets")
     for name in datasets.names():
-        typer.echo(f"  {name:<16}{datasets.describe(name)}")
+        about = datasets.describe(name)
+        size = f"{about.rows:,} rows x {about.dim}, {about.labels} labels"
+        typer.echo(f"  {name:<16}{about.what}: {size}")
+    typer.echo("  or any file of your own: run NAME --data FILE --features COL --label COL")
 
 
 @bench.command()
@@ -118,7 +121,10 @@ def _source(data: str | None, features: str | None, label: str | None) -> Source
         return None
     path = Path(data)
     if not path.is_file():
-        datasets.load(data)  # says which names there are
+        raise UnknownNameError(
+            f"{shown(data)} is neither a data set nor a file",
+            hint=f"there are {', '.join(datasets.names())}",
+        )
     if not (features and label):
         raise OptionError(f"which columns of {data}?", hint="pass --features and --label")
     with path.open("rb") as file:
