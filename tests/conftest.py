@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import os
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 import pytest
@@ -15,6 +16,16 @@ settings.register_profile(
     "everhash", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 settings.load_profile("everhash")
+
+
+def data_missing(why: str) -> NoReturn:
+    """End a test that compares with a public data set this machine does not have.
+
+    Only a user's machine may lack it: where `CI` is set the test fails instead.
+    """
+    if os.environ.get("CI"):
+        pytest.fail(f"{why}: every data set must be there in CI")
+    pytest.skip(f"{why}: put the file into a folder that `docs/bench.md` names to run this test")
 
 
 class Stream(NamedTuple):

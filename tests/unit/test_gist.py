@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from everhash.bench import datasets
 from everhash.bench.gist import AT_ONCE, DIM, Quantised, gist
 from everhash.errors import InputError
+from tests.conftest import data_missing
 
 Images = NDArray[np.uint8]
 CLOSE = 1e-5
@@ -29,10 +30,8 @@ def grid(features: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def shared(file: str) -> Path:
-    for folder in datasets.folders():
-        if (folder / file).is_file():
-            return folder / file
-    pytest.skip(f"{file} is not on this machine")
+    found = [folder / file for folder in datasets.folders() if (folder / file).is_file()]
+    return found[0] if found else data_missing(f"{file} is not on this machine")
 
 
 def test_features_equal_the_shared_ones_to_within_their_rounding() -> None:

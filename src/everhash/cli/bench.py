@@ -57,7 +57,8 @@ def list_() -> None:
 def run(
     name: Name,
     seeds: Annotated[
-        int | None, typer.Option(help="Orderings of the stream; as the experiment says if left.")
+        int | None,
+        typer.Option(min=1, help="Orderings of the stream; as the experiment says if left."),
     ] = None,
     methods: Annotated[
         str | None, typer.Option(help="all, online, batch, or names with commas between.")

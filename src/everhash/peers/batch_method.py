@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from everhash.errors import LabelError, NotOnlineError
+from everhash.errors import LabelError, NotOnlineError, OptionError
 from everhash.learn.centering import unit_rows
 from everhash.learn.model_format import require
 from everhash.learn.views import Centred, Homogeneous, View
@@ -27,8 +27,18 @@ class BatchMethod(Method):
     and counts as a change of every function.
     """
 
+    direction_a_bit: ClassVar[bool] = False
+    """Functions are directions at right angles, so that there are at most as many as features."""
     mean_: Floats
     """(d,) the centre: the mean of all rows."""
+
+    def _read_options(self, n_features: int, first: bool) -> dict[str, Any]:
+        options = super()._read_options(n_features, first)
+        if self.direction_a_bit and options["bits"] > n_features:
+            raise OptionError(
+                f"bits must be at most {n_features}, the features, got {options['bits']}"
+            )
+        return options
 
     def _layout(self) -> Layout:
         return super()._layout() | {"mean_": (np.float32, (self.n_features_in_,))}

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.errors import OptionError
-
 Doubles = NDArray[np.float64]
 
 
@@ -30,9 +28,3 @@ def top_directions(
     largest = np.abs(directions).argmax(axis=1)
     signs = np.where(directions[np.arange(count), largest] < 0, -1.0, 1.0)
     return values[::-1], directions * signs[:, None]
-
-
-def check_directions(bits: int, n_features: int) -> None:
-    """Refuse more bits than there are directions, for a method with a direction a bit."""
-    if bits > n_features:
-        raise OptionError(f"bits must be at most {n_features}, the features, got {bits}")

@@ -9,11 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from everhash.errors import LabelError, LimitError, OptionError
-from everhash.metrics import mean_average_precision
 from everhash.peers.batch.itq import CCAITQ, ITQ, explained, rotate
 from everhash.peers.batch.lsh import LSH
-from everhash.peers.method import Method
 from tests.conftest import Stream
+from tests.unit.peers.scoring import mapped_score
 
 Doubles = NDArray[np.float64]
 
@@ -110,15 +109,10 @@ def test_more_bits_than_labels_have_directions_are_combinations_of_those(digits:
 
 
 def test_labels_help(digits: Stream) -> None:
-    def score(hasher: Method) -> float:
-        codes = hasher.transform(digits.X[1200:]).astype(np.int64)
-        relevant = digits.y[1200:, None] == digits.y[1200:]
-        return mean_average_precision(-codes @ codes.T, relevant)
-
     X, y = digits.X[:1200], digits.y[:1200]
-    random, blind = score(LSH(16).fit(X)), score(ITQ(16).fit(X))
+    random, blind = mapped_score(LSH(16).fit(X), digits), mapped_score(ITQ(16).fit(X), digits)
     assert random + 0.05 < blind
-    assert blind + 0.1 < score(CCAITQ(16).fit(X, y))
+    assert blind + 0.1 < mapped_score(CCAITQ(16).fit(X, y), digits)
 
 
 def test_itq_does_not_look_at_labels_and_cca_needs_them(digits: Stream) -> None:

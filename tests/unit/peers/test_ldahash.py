@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everhash.errors import LabelError, LimitError, OptionError
-from everhash.metrics import mean_average_precision
 from everhash.peers.batch.ldahash import LDAHash, best_threshold, pair_moments
 from everhash.peers.batch.lsh import LSH
-from everhash.peers.method import Method
 from tests.conftest import Stream
+from tests.unit.peers.scoring import mapped_score
 
 ROWS = np.array([[0.8, 0.6], [0.8, -0.6], [-0.8, 0.6], [-0.8, -0.6]], np.float32)
 
@@ -91,13 +90,11 @@ def test_no_direction_has_a_larger_ratio_than_the_first(digits: Stream) -> None:
 
 
 def test_labels_help(digits: Stream) -> None:
-    def score(hasher: Method) -> float:
-        codes = hasher.transform(digits.X[1200:]).astype(np.int64)
-        relevant = digits.y[1200:, None] == digits.y[1200:]
-        return mean_average_precision(-codes @ codes.T, relevant)
-
     blind = LSH(9).fit(digits.X[:1200])
-    assert score(LDAHash(9).fit(digits.X[:1200], digits.y[:1200])) > score(blind) + 0.2
+    assert (
+        mapped_score(LDAHash(9).fit(digits.X[:1200], digits.y[:1200]), digits)
+        > mapped_score(blind, digits) + 0.2
+    )
 
 
 def test_one_label_or_one_row_a_label_break_nothing(digits: Stream) -> None:

@@ -7,11 +7,10 @@ import pytest
 from numpy.typing import NDArray
 
 from everhash.errors import LabelError, LimitError, OptionError
-from everhash.metrics import mean_average_precision
 from everhash.peers.batch.lsh import LSH
 from everhash.peers.batch.ssh import SSH, Pairs
-from everhash.peers.method import Method
 from tests.conftest import Stream
+from tests.unit.peers.scoring import mapped_score
 
 Doubles = NDArray[np.float64]
 ROWS = np.array([[0.8, 0.6], [0.8, -0.6], [-0.8, 0.6], [-0.8, -0.6]], np.float32)
@@ -87,13 +86,8 @@ def test_a_row_with_two_labels_is_a_row_of_each(digits: Stream) -> None:
 
 
 def test_labels_help_and_are_needed(digits: Stream) -> None:
-    def score(hasher: Method) -> float:
-        codes = hasher.transform(digits.X[1200:]).astype(np.int64)
-        relevant = digits.y[1200:, None] == digits.y[1200:]
-        return mean_average_precision(-codes @ codes.T, relevant)
-
     X, y = digits.X[:1200], digits.y[:1200]
-    assert score(SSH(16).fit(X, y)) > score(LSH(16).fit(X)) + 0.1
+    assert mapped_score(SSH(16).fit(X, y), digits) > mapped_score(LSH(16).fit(X), digits) + 0.1
     with pytest.raises(LabelError):
         SSH().fit(X)
 

@@ -8,7 +8,6 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
 from everhash.errors import LabelError, LimitError, OptionError
-from everhash.metrics import mean_average_precision
 from everhash.peers.batch.lsh import LSH
 from everhash.peers.batch.sth import (
     DENSE,
@@ -19,8 +18,8 @@ from everhash.peers.batch.sth import (
     smooth_vectors,
     upper_half,
 )
-from everhash.peers.method import Method
 from tests.conftest import Stream
+from tests.unit.peers.scoring import mapped_score
 
 ROWS = np.array([[1, 0], [0.8, 0.6], [0, 1], [-0.6, 0.8], [0, -1]], np.float32)
 
@@ -114,13 +113,8 @@ def test_bits_of_the_rows_at_hand_are_balanced_and_shared_by_labels(digits: Stre
 
 
 def test_labels_help_and_are_needed(digits: Stream) -> None:
-    def score(hasher: Method) -> float:
-        codes = hasher.transform(digits.X[1200:]).astype(np.int64)
-        relevant = digits.y[1200:, None] == digits.y[1200:]
-        return mean_average_precision(-codes @ codes.T, relevant)
-
     X, y = digits.X[:1200], digits.y[:1200]
-    assert score(STH(9).fit(X, y)) > score(LSH(9).fit(X)) + 0.3
+    assert mapped_score(STH(9).fit(X, y), digits) > mapped_score(LSH(9).fit(X), digits) + 0.3
     with pytest.raises(LabelError):
         STH().fit(X)
 

@@ -52,7 +52,7 @@ from everhash.learn import seeds
 from everhash.learn.options import positive, whole_number
 from everhash.peers.batch_method import BatchMethod, Tell
 from everhash.peers.description import Description
-from everhash.peers.eigen import check_directions, top_directions
+from everhash.peers.eigen import top_directions
 from everhash.peers.method import Check, Counts, Floats
 
 Doubles = NDArray[np.float64]
@@ -77,6 +77,7 @@ class ITQ(BatchMethod):
         needs="nothing",
         codewords=False,
     )
+    direction_a_bit: ClassVar[bool] = True
     assigns_codewords: ClassVar[bool] = False
     OPTIONS: ClassVar[dict[str, Check]] = {"rounds": round_count}
 
@@ -84,11 +85,6 @@ class ITQ(BatchMethod):
         self.bits = bits
         self.rounds = rounds
         self.random_state = random_state
-
-    def _read_options(self, n_features: int, first: bool) -> dict[str, Any]:
-        options = super()._read_options(n_features, first)
-        check_directions(options["bits"], n_features)
-        return options
 
     def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
         """Find directions, then improve their rotation."""

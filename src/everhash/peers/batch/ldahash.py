@@ -40,7 +40,7 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ from everhash.learn.options import positive
 from everhash.learn.views import margins_by
 from everhash.peers.batch_method import Tell, ThresholdMethod
 from everhash.peers.description import Description
-from everhash.peers.eigen import check_directions, top_directions
+from everhash.peers.eigen import top_directions
 from everhash.peers.method import Check, Counts, Floats
 
 Doubles = NDArray[np.float64]
@@ -69,6 +69,7 @@ class LDAHash(ThresholdMethod):
         needs="pairs",
         codewords=False,
     )
+    direction_a_bit: ClassVar[bool] = True
     assigns_codewords: ClassVar[bool] = False
     OPTIONS: ClassVar[dict[str, Check]] = {"ridge": positive}
 
@@ -76,11 +77,6 @@ class LDAHash(ThresholdMethod):
         self.bits = bits
         self.ridge = ridge
         self.random_state = random_state
-
-    def _read_options(self, n_features: int, first: bool) -> dict[str, Any]:
-        options = super()._read_options(n_features, first)
-        check_directions(options["bits"], n_features)
-        return options
 
     def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
         """Find all directions, then a threshold for each."""

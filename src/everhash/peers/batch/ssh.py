@@ -53,7 +53,7 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +63,7 @@ from everhash.learn.centering import unit_rows
 from everhash.learn.options import positive
 from everhash.peers.batch_method import BatchMethod, Tell
 from everhash.peers.description import Description
-from everhash.peers.eigen import check_directions, top_directions
+from everhash.peers.eigen import top_directions
 from everhash.peers.method import Check, Counts, Floats
 from everhash.stream import Labels
 
@@ -83,6 +83,7 @@ class SSH(BatchMethod):
         needs="pairs",
         codewords=False,
     )
+    direction_a_bit: ClassVar[bool] = True
     assigns_codewords: ClassVar[bool] = False
     OPTIONS: ClassVar[dict[str, Check]] = {"eta": positive, "alpha": positive}
 
@@ -97,11 +98,6 @@ class SSH(BatchMethod):
         self.eta = eta
         self.alpha = alpha
         self.random_state = random_state
-
-    def _read_options(self, n_features: int, first: bool) -> dict[str, Any]:
-        options = super()._read_options(n_features, first)
-        check_directions(options["bits"], n_features)
-        return options
 
     def _fit_rows(self, rows: Floats, labels: Labels, tell: Tell) -> None:
         """Learn from labelled rows, and from all rows how they are spread."""
