@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from sklearn.datasets import load_digits
 
 import everhash
 from everhash import Attachment, Collection, OnlineHasher, peers
 from everhash.collection import recorder
+from everhash.index import refresh
 from everhash.learn.stream_hasher import StreamHasher
 
 ALL, TRUTH = load_digits(return_X_y=True)
@@ -87,6 +88,8 @@ class CollectionMachine(RuleBasedStateMachine):
         self.sizes = {"SMALL": 6, "ENTRIES": 128, "BLOCK_BYTES": 20_000, "PIECE": 5000}
         self.before = {name: getattr(recorder, name) for name in self.sizes}
         vars(recorder).update(self.sizes)
+        self.slice, refresh.SLICE = refresh.SLICE, 7
+        self.steps: list[Any] = []
 
         def make(path: Path | None) -> Collection:
             hasher: StreamHasher = OnlineHasher(12, rho, random_state=seed, center=center, step=0.3)
@@ -100,6 +103,7 @@ class CollectionMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "folder"):
             vars(recorder).update(self.before)
+            refresh.SLICE = self.slice
             for col in (self.kept, self.filed, self.reader):
                 col.close()
             shutil.rmtree(self.folder)
@@ -185,6 +189,7 @@ class CollectionMachine(RuleBasedStateMachine):
         assert self.both("remove", names) == (len(names), len(names))
         self.names = [name for name in self.names if name not in names]
 
+    @precondition(lambda self: not self.steps)
     @rule()
     def refresh(self) -> None:
         mine, theirs = self.both("refresh")
@@ -194,6 +199,28 @@ class CollectionMachine(RuleBasedStateMachine):
         mine, theirs = self.both("stats")
         assert mine["stale_bits"] == theirs["stale_bits"]
         assert mine["stale_bits"] == 0 or mine["read_only"]
+
+    @rule(n=st.integers(1, 4))
+    def begin_a_refresh(self, n: int) -> None:
+        """Whatever comes next comes in between; `end_the_refresh` ends it."""
+        if not self.steps:
+            self.steps = [col.refresh_steps() for col in (self.kept, self.filed)]
+        for steps in self.steps:
+            for _ in range(n):
+                next(steps, None)
+
+    @precondition(lambda self: self.steps)
+    @rule(to_the_end=st.booleans())
+    def end_the_refresh(self, to_the_end: bool) -> None:
+        for steps in self.steps if to_the_end else ():
+            refresh.report_of(steps)
+        self.give_up()
+        assert_same(self.kept, self.filed)
+
+    def give_up(self) -> None:
+        for steps in self.steps:
+            steps.close()
+        self.steps = []
 
     @rule()
     def teach_the_hasher_directly(self) -> None:
@@ -205,6 +232,7 @@ class CollectionMachine(RuleBasedStateMachine):
 
     @rule()
     def reopen(self) -> None:
+        self.give_up()
         self.filed.close()
         self.filed = everhash.open(self.path)
         assert_same(self.kept, self.filed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import everhash
 from everhash import Collection, OnlineHasher
+from everhash.collection import recorder
 from everhash.errors import (
     CollectionFileError,
     DimensionError,
@@ -24,6 +26,7 @@ from everhash.errors import (
     StoreError,
     UnknownIdError,
 )
+from everhash.index import refresh
 from everhash.store.store import Store
 from tests.conftest import Stream
 from tests.contracts.test_collection import assert_same
@@ -211,6 +214,107 @@ def test_stats_are_what_an_operator_wants(filled: Collection, digits: Stream) ->
     assert (after["entries"], after["labelled"], after["unlabelled"]) == (400, 300, 100)
     assert after["mapping_version"] == after["hasher_version"]
     assert after["bytes"] > 0
+
+
+@pytest.fixture
+def stale(tmp_path: Path, digits: Stream, monkeypatch: pytest.MonkeyPatch) -> Collection:
+    """300 unlabelled digits, coded by a mapping that has moved since; six slices to refresh."""
+    monkeypatch.setattr(refresh, "SLICE", 50)
+    monkeypatch.setattr(recorder, "BLOCK_BYTES", 8000)  # blocks of 50 entries too
+    col = everhash.create(tmp_path / "stale.ever", dim=64, bits=16, labels_per_cycle=4)
+    col.learn(digits.X[:200], digits.y[:200])
+    col.add(digits.X[300:600])
+    col.learn(digits.X[600:900], digits.y[600:900])
+    return col
+
+
+def test_calls_between_the_steps_of_a_refresh_see_the_old_codes(
+    stale: Collection, digits: Stream
+) -> None:
+    before, shares = stale.search(digits.X[:9], 20, "hamming"), []
+    for share in stale.refresh_steps():
+        shares.append(share)
+        found = stale.search(digits.X[:9], 20, "hamming")
+        assert found.ids.tolist() == before.ids.tolist()
+        assert found.distances.tolist() == before.distances.tolist()
+        with reopened(stale) as other:
+            assert_same(stale, other)
+    assert shares == [1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6, 1]
+    assert stale.stats()["stale_bits"] == 0
+    assert stale.search(digits.X[:9], 20, "hamming").ids.tolist() != before.ids.tolist()
+
+
+def test_entries_that_come_and_go_during_a_refresh_are_right_after_it(
+    stale: Collection, digits: Stream
+) -> None:
+    rng, steps = np.random.default_rng(3), stale.refresh_steps()
+    living = set(range(300))
+    for _ in steps:
+        if len(living) < 60:
+            continue
+        gone = rng.choice(sorted(living), 40, replace=False).tolist()  # whole blocks lose theirs
+        stale.remove(gone[:20])
+        stale.label(gone[20:], [3] * 20)
+        living = (living - set(gone)) | set(stale.add(digits.X[900:910]))
+        stale.learn(digits.X[910:915], digits.y[910:915])
+    assert stale.stats()["coded"] == len(living)
+    stale.refresh()
+    assert everhash.verify(stale._store.path).problems == ()  # type: ignore[arg-type]
+    with reopened(stale) as other:
+        assert_same(stale, other)
+    rebuilt = everhash.create(None, 64, hasher=stale.hasher)
+    places = sorted(living)
+    rebuilt.add(stale.features(places), places)
+    for mine, fresh in zip(stale.get(places), rebuilt.get(places), strict=True):
+        assert mine.home == fresh.home
+        np.testing.assert_array_equal(mine.code, fresh.code)
+
+
+def test_a_refresh_that_is_given_up_changes_nothing(stale: Collection, digits: Stream) -> None:
+    before = stale.stats()
+    steps = stale.refresh_steps()
+    next(steps)
+    with pytest.raises(OptionError, match="under way"):
+        stale.refresh()
+    steps.close()
+    assert stale.stats() == before
+    assert stale.refresh().entries == 300
+
+
+def test_a_refresh_does_not_go_on_with_what_a_failed_call_undid(
+    stale: Collection, digits: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = stale.refresh_steps()
+    next(steps)
+    with monkeypatch.context() as broken:
+        broken.setattr(recorder.Recorder, "write_entries", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            stale.add(digits.X[:1])
+    with pytest.raises(StoreError, match="undid the refresh"):
+        next(steps)
+    assert stale.refresh().entries == 300
+
+
+def test_a_thread_that_holds_a_collection_is_alone_with_it(filled: Collection) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        with filled.held():
+            removing = pool.submit(filled.remove, ["d7"])
+            with pytest.raises(TimeoutError):
+                removing.result(0.05)
+            assert filled.get(["d7"])[0].id == "d7"
+        assert removing.result() == 1
+    assert len(filled) == 399
+
+
+def test_some_entries_by_their_number(filled: Collection) -> None:
+    filled.remove(["d3"])
+    assert [entry.id for entry in filled.entries(2, 6)] == ["d2", "d4", "d5"]
+    assert [entry.id for entry in filled.entries(399)] == [99]
+    assert (
+        list(filled.entries(5, 5)) == list(filled.entries(400)) == list(filled.entries(6, 2)) == []
+    )
+    with pytest.raises(OptionError, match="negative"):
+        next(filled.entries(-1))
 
 
 def test_verify_names_what_is_damaged(filled: Collection) -> None:

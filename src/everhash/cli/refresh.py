@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from everhash.cli.arguments import AsJson, File, opened
-from everhash.cli.terminal import waiting
+from everhash.cli.terminal import Bar, waiting
 from everhash.cli.words import counted, print_json, share, short
-from everhash.index.refresh import RefreshReport
+from everhash.collection.collection import Collection
+from everhash.index.refresh import RefreshReport, report_of
 
 
 def refresh(
@@ -26,13 +26,31 @@ def refresh(
     Example: everhash refresh shop.ever --dry-run
     """
     with opened(path, readonly=dry_run) as collection:
-        with waiting(f"refreshing {Path(path).name}"):
-            report = collection.refresh(dry_run=dry_run)
+        report = _dry(collection) if dry_run else _followed(collection)
         stats = collection.stats()
     if as_json:
         print_json({**asdict(report), "bits": stored_bits(report, stats)})
     else:
         typer.echo(in_words(report, stats))
+
+
+def _dry(collection: Collection) -> RefreshReport:
+    with waiting("looking at every entry without a label"):
+        return collection.refresh(dry_run=True)
+
+
+def _followed(collection: Collection) -> RefreshReport:
+    """Refresh, showing how far that is."""
+    total, done = collection.stats()["coded"], 0
+    with Bar("refreshing", total) as bar:
+
+        def show(share: float) -> None:
+            nonlocal done
+            now = round(share * total)
+            bar.move(now - done)
+            done = now
+
+        return report_of(collection.refresh_steps(), show)
 
 
 def stored_bits(report: RefreshReport, stats: dict[str, Any]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Generator, Hashable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +26,7 @@ from everhash.collection.labels import LabelInfo
 from everhash.index.ids import Id
 from everhash.index.index import Entry
 from everhash.index.matches import Matches
-from everhash.index.refresh import RefreshReport
+from everhash.index.refresh import RefreshReport, report_of
 from everhash.stream import as_labels
 
 PAGE = 1000
@@ -113,24 +113,31 @@ class RemoteCollection:
 
     def refresh(self, *, dry_run: bool = False) -> RefreshReport:
         """Bring unlabelled entries up to date with the newest mapping; return when they are."""
-        target = with_query("/refresh", {"dry_run": bool(dry_run)})
-        report = self._service.send(Request("POST", target, b"{}", repeatable=bool(dry_run)))
-        if not dry_run:
+        if dry_run:
+            told = self._service.send(Request("POST", "/refresh?dry_run=true", b"{}"))
             with self._service.reading():
-                number = answers.job_of(report)
-            report = self._report_of(number)
-        with self._service.reading():
-            return answers.report_of(report)
+                return answers.report_of(told)
+        return report_of(self.refresh_steps())
 
-    def _report_of(self, number: str) -> Any:
-        """Wait for a refresh, and return its report."""
+    def refresh_steps(self) -> Generator[float, None, RefreshReport]:
+        """Begin a refresh and yield the share done now and then; see `Collection.refresh_steps`.
+
+        It goes on if nobody waits for it.
+        """
+        started = self._service.send(Request("POST", "/refresh", b"{}", repeatable=False))
+        with self._service.reading():
+            number = answers.job_of(started)
         pause, longest = PAUSES
         while (job := self._service.get(f"/jobs/{number}")).get("state") == "running":
+            with self._service.reading():
+                share = float(job["progress"])
+            yield share
             time.sleep(pause)
             pause = min(2 * pause, longest)
         if job.get("error") is not None:
             raise error_from(job, self._service.name)
-        return job.get("report")
+        with self._service.reading():
+            return answers.report_of(job["report"])
 
     # Reading
 
@@ -183,14 +190,15 @@ class RemoteCollection:
                 found += answer[field]
         return found
 
-    def entries(self) -> Iterator[Entry]:
-        """Go through all entries in order of arrival."""
-        start: int | None = 0
-        while start is not None:
-            page = self._service.get("/entries", start=start, limit=PAGE, codes=True)
+    def entries(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
+        """Go through entries in order of arrival: those from number `start` up to `stop`."""
+        until = {} if stop is None else {"stop": stop}
+        place: int | None = start
+        while place is not None and (stop is None or place < stop):
+            page = self._service.get("/entries", start=place, limit=PAGE, codes=True, **until)
             with self._service.reading():
                 entries = [answers.entry_of(told) for told in page["entries"]]
-                start = answers.after(start, page["next"])
+                place = answers.after(place, page["next"])
             yield from entries
 
     def labels(self) -> list[LabelInfo]:

@@ -2,47 +2,28 @@
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Hashable, Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Generator, Hashable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from everhash.codes import Codes
-from everhash.collection.attachments import (
-    Attachment,
-    Carried,
-    as_blobs,
-    at_places,
-    nothing_at,
-    read_attachments,
-)
-from everhash.collection.following import follow
+from everhash.collection.attachments import Carried, as_blobs, at_places, nothing_at
 from everhash.collection.formats import Lesson
-from everhash.collection.labels import LabelInfo, label_infos
-from everhash.collection.loading import Loaded, load
+from everhash.collection.loading import Loaded
 from everhash.collection.pending import Pending, write_down
-from everhash.errors import InputError
+from everhash.collection.readable import Readable
+from everhash.errors import InputError, StoreError
 from everhash.index.ids import Id
-from everhash.index.index import Entry
-from everhash.index.matches import Matches
+from everhash.index.index import Index
 from everhash.index.records import Change
-from everhash.index.refresh import RefreshReport
+from everhash.index.refresh import RefreshReport, Steps, report_of
 from everhash.learn.model_format import label_to_json
-from everhash.learn.stream_hasher import StreamHasher
-from everhash.store.store import Store
 from everhash.stream import Labels, as_labels, as_rows
 
-ENTRIES = 8192
-"""Entries read at a time by `entries`."""
 
-
-class Collection:
+class Collection(Readable):
     """Entries that keep coming, the hasher that codes them, and the file that keeps both.
 
     Every call that changes something is one transaction: when it returns, the file has it; when it
@@ -53,14 +34,6 @@ class Collection:
 
     `create` and `open` make collections.
     """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._turn = threading.RLock()
-        self._loaded: Loaded | None = None
-        self._state()
-
-    # Writing
 
     def learn(self, X: ArrayLike, y: Any = None) -> None:
         """Move the mapping by rows and their labels; index nothing."""
@@ -187,10 +160,34 @@ class Collection:
                     return self._move_on().index.refresh(dry_run=True)
             if dry_run:
                 return self._state().index.refresh(dry_run=True)
+            return report_of(self.refresh_steps())
+
+    def refresh_steps(self) -> Generator[float, None, RefreshReport]:
+        """Refresh a slice at a time, yielding the share done; any other call may come in between.
+
+        All of it becomes true with the last step, and nothing if that is not reached. The report is
+        what the generator returns, and in `stats`.
+        """
+        with self._turn:
             index = self._writable().index
-            with self._changing() as pending:
-                pending.refreshed = index.refresh()
-            return pending.refreshed
+            steps = index.refresh_steps()
+        with closing(steps):
+            while (share := self._step(index, steps)) is not None:
+                yield share
+        return index.last_refresh
+
+    def _step(self, index: Index, steps: Steps) -> float | None:
+        """Refresh one slice; return None once there is none left and the file has it all."""
+        with self._turn:
+            if self._writable().index is not index:
+                raise StoreError(
+                    "a call in between failed, which undid the refresh", hint="refresh again"
+                )
+            share = next(steps, None)
+            if share is None:
+                with self._changing() as pending:
+                    pending.refreshed = index.last_refresh
+            return share
 
     def _new_labels(self, labels: Labels) -> list[Hashable]:
         """Return labels never seen before, or refuse those that cannot be written down."""
@@ -221,163 +218,3 @@ class Collection:
         except BaseException:
             self._loaded = None
             raise
-
-    # Reading
-
-    def _state(self) -> Loaded:
-        """Return hasher and index, read from the file if memory does not have them."""
-        if self._loaded is None:
-            with self._store.reading():
-                self._store.load_listing()
-                self._loaded = load(self._store)
-        return self._loaded
-
-    @property
-    def hasher(self) -> StreamHasher:
-        """The hasher; teach it through `learn` and `ingest`."""
-        with self._turn:
-            return self._state().hasher
-
-    def __len__(self) -> int:
-        with self._turn:
-            return len(self._state().index)
-
-    def __contains__(self, value: Any) -> bool:
-        return bool(self.has([value])[0])
-
-    def has(self, ids: Iterable[Any]) -> NDArray[np.bool_]:
-        """Return for each id whether an entry has it, or had it before it was removed."""
-        with self._turn:
-            return self._state().index.has(ids)
-
-    def get(self, ids: Iterable[Any]) -> list[Entry]:
-        """Return what is known of entries."""
-        with self._turn:
-            return self._state().index.get(ids)
-
-    def entries(self) -> Iterator[Entry]:
-        """Go through all entries in order of arrival."""
-        start = 0
-        while True:
-            with self._turn:
-                index = self._state().index
-                if start >= index.arrived:
-                    return
-                entries = index.entries(start, start + ENTRIES)
-            yield from entries
-            start += ENTRIES
-
-    def attachments(self, ids: Iterable[Any]) -> list[Attachment]:
-        """Return what entries carry, read from the file as it is now.
-
-        A reader that has not caught up gets what the entries of its own state carry by now:
-        nothing, if they have been removed since.
-        """
-        with self._turn:
-            places = self._state().index.find(ids)
-            with self._store.reading():
-                return read_attachments(self._store, places)
-
-    def features(self, ids: Iterable[Any]) -> NDArray[np.float32]:
-        """Return (n, d) features of unlabelled entries, as they are stored: in half precision.
-
-        Of entries that are known by their label none are kept. A reader catches up first, since
-        features may be there for the newest state only.
-        """
-        with self._turn:
-            state = self._state()
-            if self._store.readonly:
-                with self._store.reading():
-                    return self._move_on().features_of(ids)
-            return state.features_of(ids)
-
-    def labels(self) -> list[LabelInfo]:
-        """Return all labels in order of arrival, and how each of them stands."""
-        with self._turn:
-            state = self._state()
-            return label_infos(state.hasher, state.index)
-
-    def search(
-        self,
-        X: ArrayLike | Codes,
-        k: int = 10,
-        distance: str = "asymmetric",
-        *,
-        labels: Iterable[Hashable] | None = None,
-        ids: Iterable[Any] | None = None,
-        explain: bool = False,
-    ) -> Matches:
-        """Return the k nearest entries of each query; see `Index.search`."""
-        with self._turn:
-            index = self._state().index
-            return index.search(X, k, distance, labels=labels, ids=ids, explain=explain)
-
-    def search_radius(
-        self, X: ArrayLike | Codes, r: float, distance: str = "hamming", *, explain: bool = False
-    ) -> Matches:
-        """Return all entries no farther than r, nearest first."""
-        with self._turn:
-            return self._state().index.search_radius(X, r, distance, explain=explain)
-
-    def stats(self) -> dict[str, Any]:
-        """Return what an operator wants to see."""
-        with self._turn:
-            stats, store = self._state().index.stats(), self._store
-            return {
-                "path": None if store.path is None else str(store.path),
-                **stats,
-                "method": self.hasher.method,
-                "dim": self.hasher.n_features_in_,
-                "bits": self.hasher.bits,
-                "bytes": store.bytes_on_disk,
-                "commit": store.commit,
-                "last_refresh": store.about["refreshed"],
-            }
-
-    def catch_up(self) -> bool:
-        """Move a collection opened for reading to the newest state; return whether it is newer."""
-        with self._turn:
-            before = self._store.commit
-            self._state()
-            if self._store.readonly:
-                with self._store.reading():
-                    self._move_on()
-            return self._store.commit != before
-
-    def _move_on(self) -> Loaded:
-        """Return the newest state, while the file is held."""
-        store, state = self._store, self._state()
-        before, parts, about = store.commit, store.parts, store.about
-        store.load_listing()
-        if store.commit != before:
-            self._loaded = None  # stays so if anything fails from here on
-            self._loaded = state = follow(store, parts, about, state)
-        return state
-
-    # The file
-
-    def snapshot(self, path: str | os.PathLike[str]) -> None:
-        """Copy the collection as it is now to another file, compactly."""
-        with self._turn:
-            self._store.copy_to(Path(path))
-
-    def close(self) -> None:
-        """Let go of the file. Calls after this raise `ReadOnlyError`."""
-        with self._turn:
-            self._loaded = None
-            self._store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        mode = ", readonly=True" if self._store.readonly else ""
-        return f"<everhash.Collection {self._store.name}{mode}>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from everhash.index.matches import Matches
 from everhash.index.postings import Postings
 from everhash.index.query import Query
 from everhash.index.ranking import Codewords, Ranking
-from everhash.index.refresh import RefreshReport
+from everhash.index.refresh import RefreshReport, Steps
 from everhash.index.unlabelled import Unlabelled
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.stream_hasher import StreamHasher
@@ -310,7 +310,7 @@ class Index:
             pass
         return self.last_refresh
 
-    def refresh_steps(self, *, dry_run: bool = False) -> Iterator[float]:
+    def refresh_steps(self, *, dry_run: bool = False) -> Steps:
         """Refresh a slice at a time, yielding the share done; searches go on in between.
 
         They see the old codes until the last slice is done, then the new ones. `last_refresh` holds
@@ -352,6 +352,7 @@ class Index:
         unlabelled = int((self._labels.rows == UNLABELLED).sum())
         return {
             "entries": len(self),
+            "arrived": self.arrived,
             "labelled": len(self) - unlabelled,
             "unlabelled": unlabelled,
             "coded": coded,

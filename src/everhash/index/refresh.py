@@ -8,7 +8,7 @@ is not certified is computed again. The result equals a rebuild under the new ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +21,8 @@ from everhash.learn.views import margins_by
 
 Floats = NDArray[np.float32]
 Counts = NDArray[np.int64]
+Steps = Generator[float, None, None]
+"""Yields the share done after each slice; closed before its end, it leaves everything as it was."""
 
 QUANTUM = 1 / 2048
 """Radians a step of an expiry stands for; 255 of them reach past most angles seen on real data."""
@@ -52,6 +54,20 @@ class RefreshReport:
     def of_nothing(cls, dry_run: bool) -> RefreshReport:
         """Return the report of a refresh that found nothing it may change."""
         return cls(0, 0, 0, 0, 0, 0, 0, 0.0, dry_run)
+
+
+def report_of(
+    steps: Generator[float, None, RefreshReport], tell: Callable[[float], object] | None = None
+) -> RefreshReport:
+    """Go through a refresh to its end, telling the share done after each step."""
+    while True:
+        try:
+            share = next(steps)
+        except StopIteration as end:
+            report: RefreshReport = end.value
+            return report
+        if tell is not None:
+            tell(share)
 
 
 @dataclass
@@ -149,16 +165,18 @@ class Refresh:
         """Bits an entry keeps under the new mapping."""
         return int(self._functions.shape[1])
 
-    def steps(self) -> Iterator[float]:
+    def steps(self) -> Steps:
         """Work through the entries; yield the share done after each slice.
 
-        Entries that are added while it goes on are taken in at the end.
+        Entries that are added while it goes on are taken in at the end, those that are removed are
+        passed over: nobody may have their features any more.
         """
         while self._done < len(self._entries):
             self._take_in_newcomers()
             part = slice(self._done, min(self._done + SLICE, len(self._entries)))
-            stayed = self._settle_homes(part)
-            self._settle_bits(part, stayed)
+            alive = self._entries.alive.rows[part]
+            stayed = self._settle_homes(part, alive)
+            self._settle_bits(part, alive, stayed)
             self._done = part.stop
             yield self._done / len(self._entries)
 
@@ -186,12 +204,12 @@ class Refresh:
         )
         return self._columns, report
 
-    def _settle_homes(self, part: slice) -> NDArray[np.bool_]:
+    def _settle_homes(self, part: slice, alive: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Choose homes again where they may have moved; return which entries stayed."""
         n = part.stop - part.start
         if self._coding == "full" or len(self._new.functions) == 1:
             return np.ones(n, np.bool_)
-        doubtful = ~self._home_certified(part) if self._certify else np.ones(n, np.bool_)
+        doubtful = alive & ~self._home_certified(part, alive) if self._certify else alive
         slots = part.start + np.flatnonzero(doubtful)
         stayed = np.ones(n, np.bool_)
         if len(slots):
@@ -205,12 +223,12 @@ class Refresh:
             self._counts["homes_moved"] += int((homes != before).sum())
         return stayed
 
-    def _home_certified(self, part: slice) -> NDArray[np.bool_]:
+    def _home_certified(self, part: slice, alive: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which homes cannot have moved, and take account of labels that are new."""
         columns, slack = self._columns, self._score_slack()
         drift = (self.odometer.labels - columns.asked[part]) * (1 + 1e-6)
         lead = columns.lead[part] - drift
-        certified: NDArray[np.bool_] = lead > slack
+        certified: NDArray[np.bool_] = alive & (lead > slack)
         known = len(self._old.words)
         if known < len(self._new.words) and certified.any():
             slots = part.start + np.flatnonzero(certified)
@@ -226,15 +244,17 @@ class Refresh:
             columns.asked[kept] = self.odometer.labels
         return certified
 
-    def _settle_bits(self, part: slice, stayed: NDArray[np.bool_]) -> None:
+    def _settle_bits(
+        self, part: slice, alive: NDArray[np.bool_], stayed: NDArray[np.bool_]
+    ) -> None:
         """Compute again the bits that may have flipped, and all bits of entries that moved home."""
-        homes = self._columns.homes[part]
-        self._movable += int(self._moved.sum(axis=1)[homes[stayed]].sum())
+        homes, here = self._columns.homes[part], alive & stayed
+        self._movable += int(self._moved.sum(axis=1)[homes[here]].sum())
         self._movable += int((~stayed).sum()) * self._functions.shape[1]
         stale = np.empty(len(homes), np.bool_)
         kernels.load_refresh().find_stale(homes, self._columns.expiries[part], self._limits, stale)
         everything = np.full_like(self._limits, EVERYTHING)
-        for chosen, limits in ((stale & stayed, self._limits), (~stayed, everything)):
+        for chosen, limits in ((stale & here, self._limits), (~stayed, everything)):
             slots = part.start + np.flatnonzero(chosen)
             if len(slots) == 0:
                 continue

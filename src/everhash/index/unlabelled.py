@@ -14,7 +14,7 @@ from everhash.codes import unpack_bits
 from everhash.errors import OptionError
 from everhash.index.coded import CodedEntries, Columns, functions_of, without_certificates
 from everhash.index.features import Features, Stored
-from everhash.index.refresh import Odometer, Refresh, RefreshReport, encode
+from everhash.index.refresh import Odometer, Refresh, RefreshReport, Steps, encode
 from everhash.index.searchable import Searchable
 from everhash.learn.mapping import FrozenMapping
 
@@ -102,7 +102,7 @@ class Unlabelled:
         bits = unpack_bits(columns.words[slot : slot + 1], self._entries.bits)[0]
         return int(columns.homes[slot]), bits
 
-    def refresh(self, new: FrozenMapping, *, certify: bool, dry_run: bool) -> Iterator[float]:
+    def refresh(self, new: FrozenMapping, *, certify: bool, dry_run: bool) -> Steps:
         """Move all entries to a new mapping, a slice at a time; `report` tells afterwards."""
         if self._entries.features is None:
             self.report = RefreshReport.of_nothing(dry_run)

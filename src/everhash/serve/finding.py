@@ -47,7 +47,7 @@ def find_within(
     parts: list[Flat] = []
     texts: list[str] = []
     total = columns = 0
-    with collection._turn:  # all of them from one state
+    with collection.held():  # all of them from one state
         step = max(1, CELLS // max(1, len(collection)))
         for start in range(0, len(rows), step):
             some = rows[start : start + step]

@@ -21,12 +21,13 @@ class Job:
     state: str = "running"
     begun: bool = False
     """Whether its turn has come: from then on it misses what is learned."""
+    progress: float = 0.0
     report: RefreshReport | None = None
     error: dict[str, Any] | None = None
 
     def done(self, report: RefreshReport) -> None:
         """Note that it has ended well."""
-        self.state, self.report = "done", report
+        self.state, self.progress, self.report = "done", 1.0, report
 
     def failed(self, error: Exception) -> None:
         """Note that it has not."""
@@ -38,7 +39,7 @@ class Job:
         return {
             "job": self.number,
             "state": self.state,
-            "progress": 1.0 if self.state == "done" else 0.0,
+            "progress": self.progress,
             "report": None if self.report is None else asdict(self.report),
             "error": self.error,
         }

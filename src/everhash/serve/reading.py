@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -33,34 +34,43 @@ class Picture(NamedTuple):
     tag: str
 
 
-def tell_entries(
-    collection: Collection, start: int, limit: int, *, unlabelled: bool, codes: bool
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Page:
+    """Which entries to tell of: those from number `start` up to `stop`, at most so many."""
+
+    start: int
+    limit: int
+    stop: int | None
+    unlabelled: bool
+    """Only those without a label."""
+    codes: bool
+    """Their codes too."""
+
+
+def tell_entries(collection: Collection, page: Page) -> dict[str, Any]:
     """Return a page of entries in order of arrival, and where the next one starts."""
     for _ in range(TRIES):
-        total, entries, after = _page(collection, start, limit, unlabelled=unlabelled)
+        total, entries, after = _look(collection, page)
         try:
-            told = _tell(collection, entries, codes=codes)
+            told = _tell(collection, entries, codes=page.codes)
         except UnknownIdError:  # removed by the writer a moment ago
             continue
         return {"total": total, "next": after, "entries": told}
     raise RefusedError(503, InputError("entries go as fast as they are read", hint="try again"))
 
 
-def _page(
-    collection: Collection, start: int, limit: int, *, unlabelled: bool
-) -> tuple[int, list[Entry], int | None]:
-    with collection._turn:  # all of the page from one state
-        index = collection._state().index
-        arrived, place = index.arrived, start
-        end, found = min(arrived, start + SCAN), list[Entry]()
-        while place < end and len(found) < limit:
-            step = min(end, place + limit - len(found))
-            entries = index.entries(place, step)
-            found += [entry for entry in entries if not (unlabelled and entry.labels)]
+def _look(collection: Collection, page: Page) -> tuple[int, list[Entry], int | None]:
+    with collection.held():  # all of the page from one state
+        stats = collection.stats()
+        stop = min(stats["arrived"], stats["arrived"] if page.stop is None else page.stop)
+        end, place, found = min(stop, page.start + SCAN), page.start, list[Entry]()
+        while place < end and len(found) < page.limit:
+            step = min(end, place + page.limit - len(found))
+            entries = collection.entries(place, step)
+            found += [entry for entry in entries if not (page.unlabelled and entry.labels)]
             place = step
-        total = int(collection.stats()["unlabelled"]) if unlabelled else len(index)
-    return total, found, place if place < arrived else None
+    total = stats["unlabelled" if page.unlabelled else "entries"]
+    return total, found, place if place < stop else None
 
 
 def tell_some(collection: Collection, ids: list[Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from everhash.serve.events import text_of
 from everhash.serve.fields import ids_of, take
 from everhash.serve.intake import BODY
 from everhash.serve.reading import (
+    Page,
     picture_of,
     tell_entries,
     tell_has,
@@ -30,6 +31,7 @@ from everhash.serve.snapshots import Snapshots
 IDS = frozenset(IdsRequest.model_fields)
 PAGE = 1000
 Start = Annotated[int, Query(ge=0, lt=2**63, description="Where the page starts.")]
+Stop = Annotated[int | None, Query(ge=0, lt=2**63, description="Before which entry it ends.")]
 Limit = Annotated[int, Query(ge=1, le=PAGE, description="How long it is at most.")]
 SQLITE = "application/vnd.sqlite3"
 STREAM = "text/event-stream"
@@ -62,11 +64,15 @@ def add_read_routes(app: FastAPI, service: Service) -> None:
 
     @app.get("/entries", responses={**PROBLEMS, 200: {"model": EntriesPage}}, response_model=None)
     async def entries(
-        start: Start = 0, limit: Limit = 100, unlabelled: bool = False, codes: bool = False
+        start: Start = 0,
+        limit: Limit = 100,
+        stop: Stop = None,
+        unlabelled: bool = False,
+        codes: bool = False,
     ) -> Response:
         """List entries in order of arrival; a page may be short before the end."""
-        page = partial(tell_entries, start=start, limit=limit, unlabelled=unlabelled, codes=codes)
-        return JSONResponse(await service.read(page))
+        page = Page(start, limit, stop, unlabelled=unlabelled, codes=codes)
+        return JSONResponse(await service.read(partial(tell_entries, page=page)))
 
     @app.post(
         "/get",

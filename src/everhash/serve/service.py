@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -22,6 +22,7 @@ from everhash import kernels
 from everhash.collection.collection import Collection
 from everhash.errors import EverhashError, ReadOnlyError
 from everhash.index.matches import Matches
+from everhash.index.refresh import RefreshReport as Report
 from everhash.serve import limits
 from everhash.serve.errors import RefusedError, busy
 from everhash.serve.events import Event, Events
@@ -69,6 +70,7 @@ class Service:
         self._reader = Worker("everhash-search", 2 * limits.REQUESTS)
         self._gatherer = Gatherer(self._reader, self._search_now, self.metrics)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._refreshing = asyncio.Lock()
         self._changed = False
 
     # Opening and closing
@@ -208,20 +210,29 @@ class Service:
         return job
 
     async def _refresh(self, job: Job, collection: Collection) -> None:
-        def run() -> Any:
-            job.begun = True
-            return collection.refresh()
-
+        """Refresh a slice at a time: searches and writes have their turn in between."""
         try:
-            report = await self._writer.run(run)
+            async with self._refreshing:
+                job.begun, steps = True, collection.refresh_steps()
+                while not isinstance(told := await self._writer.run(partial(_step, steps)), Report):
+                    job.progress = told
+                job.done(told)
         except Exception as error:
             job.failed(error)
             log.warning("a refresh failed: %s", error)
             return
-        job.done(report)
         self._changed = True
-        self.metrics.bits_rewritten += report.bits_flipped
+        self.metrics.bits_rewritten += told.bits_flipped
         self.events.publish(("refreshed", job.as_json()["report"]))
+
+
+def _step(steps: Generator[float, None, Report]) -> float | Report:
+    """Return the share done after one more slice, or the report once all is done."""
+    try:
+        return next(steps)
+    except StopIteration as end:
+        report: Report = end.value
+        return report
 
 
 def stats_of(collection: Collection, *, readonly: bool) -> dict[str, Any]:
