@@ -20,6 +20,7 @@ from sklearn.datasets import load_digits
 import everhash
 from everhash import Collection, RemoteCollection
 from everhash.errors import EverhashError, LimitError, ReadOnlyError, ServiceError
+from everhash.index.refresh import report_of
 from tests.unit.serve.serving import NPY, error_of, npy, serving
 
 ALL, TRUTH = load_digits(return_X_y=True)
@@ -33,8 +34,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "codes only": {"keep_features": False},
     "no codewords": {"method": "mihash"},
 }
-HERE_ONLY = {"hasher", "catch_up", "features"}
-"""What has no place on the other side: the hasher itself, a reader's state, stored features."""
+HERE_ONLY = {"hasher", "catch_up", "features", "held"}
+"""What has no place on the other side: the hasher, a reader's state, stored features, a lock."""
 
 
 class Twins:
@@ -62,14 +63,16 @@ class Twins:
 
 def outcome(collection: Any, name: str, *arguments: Any, **options: Any) -> Any:
     """Return what a call returns, or the error it raises."""
+    result: Any
     try:
         result = getattr(collection, name)(*arguments, **options)
+        result = list(result) if inspect.isgenerator(result) else result
     except EverhashError as error:
         return error
     if name == "stats":
         result.pop("path", None)
         result["last_refresh"] = sorted(result["last_refresh"] or {})  # when it was differs
-    return list(result) if inspect.isgenerator(result) else result
+    return result
 
 
 def assert_same(mine: Any, theirs: Any) -> None:
@@ -154,6 +157,16 @@ def test_any_history_looks_the_same(twins: Twins) -> None:
     twins.both("refresh", dry_run=True)
     twins.both("refresh")
     twins.both("stats")
+    twins.both("entries")
+    for some in ((0, 5), (298, 310), (520,), (7, 7), (9, 3), (9999,), (-1,)):
+        twins.both("entries", *some)
+
+
+@every_kind
+def test_a_refresh_in_steps_ends_the_same(twins: Twins) -> None:
+    fill(twins)
+    mine, theirs = (report_of(each.refresh_steps()) for each in (twins.here, twins.remote))
+    assert_same(mine, theirs)
     twins.both("entries")
 
 

@@ -481,11 +481,13 @@ def test_no_name_in_an_answer_is_looked_up(code: Any) -> None:
 
 def test_refresh_waits_for_its_job_and_raises_what_it_raised() -> None:
     failed = {"state": "failed", "error": {"code": "StoreError", "message": "full", "hint": "h"}}
-    states = iter([{"state": "running"}, {"state": "running"}, failed])
+    states = iter([*({"state": "running", "progress": share} for share in (0, 0.4)), failed])
     with scripted(refresh=answer({"job": "7"}, "202 Begun")) as service, remote(service) as col:
         service.answers["/jobs/7"] = lambda: answer(next(states))
+        steps = col.refresh_steps()
+        assert [next(steps), next(steps)] == [0, 0.4]
         with pytest.raises(errors.StoreError, match="full"):
-            col.refresh()
+            next(steps)
 
 
 @pytest.mark.parametrize("job", ["../stats", "a b", "", "7?x=1", None])

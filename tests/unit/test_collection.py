@@ -248,7 +248,7 @@ def test_entries_that_come_and_go_during_a_refresh_are_right_after_it(
     stale: Collection, digits: Stream
 ) -> None:
     rng, steps = np.random.default_rng(3), stale.refresh_steps()
-    living = set(range(300))
+    living: set[Any] = set(range(300))
     for _ in steps:
         if len(living) < 60:
             continue

@@ -23,6 +23,7 @@ from everhash.client.snapshots import write_snapshot
 from everhash.codes import Codes
 from everhash.collection.attachments import Attachment
 from everhash.collection.labels import LabelInfo
+from everhash.collection.readable import check_start
 from everhash.index.ids import Id
 from everhash.index.index import Entry
 from everhash.index.matches import Matches
@@ -192,6 +193,7 @@ class RemoteCollection:
 
     def entries(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
         """Go through entries in order of arrival: those from number `start` up to `stop`."""
+        check_start(start)
         until = {} if stop is None else {"stop": stop}
         place: int | None = start
         while place is not None and (stop is None or place < stop):

@@ -76,8 +76,7 @@ class Readable:
 
     def entries(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
         """Go through entries in order of arrival: those from number `start` up to `stop`."""
-        if start < 0:
-            raise OptionError(f"start must not be negative, got {start}", hint="0 is the first one")
+        check_start(start)
         while stop is None or start < stop:
             with self._turn:
                 index = self._state().index
@@ -202,3 +201,9 @@ class Readable:
     def __repr__(self) -> str:
         mode = ", readonly=True" if self._store.readonly else ""
         return f"<everhash.Collection {self._store.name}{mode}>"
+
+
+def check_start(start: int) -> None:
+    """Refuse to begin before the first entry."""
+    if start < 0:
+        raise OptionError(f"start must not be negative, got {start}", hint="0 is the first one")
