@@ -23,9 +23,9 @@ NEEDED = "the page is tested in a real browser: apt-get install chromium, pip in
 WIDE = {"width": 1280, "height": 900}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
-    """Chromium, without a window."""
+    """Chromium, without a window; closed before other tests, whose event loops it would disturb."""
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     try:
         from playwright.sync_api import sync_playwright
@@ -93,7 +93,7 @@ def opened(browser: Any) -> Iterator[Open]:
         context.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def servers(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """The servers of all tests, started by those who need them; without a browser nobody does."""
     assert browser.is_connected()
@@ -102,26 +102,26 @@ def servers(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     servers.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def slow(servers: Servers) -> Server:
     """The demo, with a new label every four seconds."""
     return servers.demo("slow", 10)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def digits_page(servers: Servers) -> Server:
     """The demo, when all digits have arrived."""
     return servers.demo("digits", 3000).until(1500)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shop_file(servers: Servers) -> Path:
     """A collection with 300 labels, some of them hostile, and nothing but texts and codes."""
     make_shop(servers.folder / "original.ever")
     return servers.folder / "original.ever"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shop(servers: Servers, shop_file: Path) -> Server:
     """A copy of that, served."""
     file = shutil.copy(shop_file, servers.folder / "shop.ever")

@@ -202,6 +202,19 @@ def test_searches_find_the_same(twins: Twins) -> None:
 
 
 @every_kind
+def test_searches_by_entries_find_the_same(twins: Twins) -> None:
+    fill(twins)
+    known = [entry.id for entry in twins.here.entries()]
+    for names in ([1], [303, "text 1 é", 7], known[::5], [*known, *known[:600]], [], [1, 9999]):
+        twins.both("search_like", names, 7)
+    twins.both("search_like", [303, 4], 5, explain=True, labels=[1, 2], ids=None)
+    twins.both("search_like", [303, 4], 5, ids=[1, 2, 303])
+    for options in ({"distance": "hamming"}, {"distance": "cosine"}, {"k": 0}, {"k": 1.5}):
+        twins.both("search_like", [304, 305], **options)
+        twins.both("search_like", [1, 304], **options)
+
+
+@every_kind
 def test_searches_within_a_radius_find_the_same(twins: Twins) -> None:
     fill(twins)
     for r in (0, 1.5, np.float32(2), True):

@@ -48,6 +48,7 @@ class RemoteCollection:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._limits = service.limits
         self._has_codewords: bool | None = None
 
     # Writing
@@ -86,7 +87,7 @@ class RemoteCollection:
             return answers.ids_of(answer["ids"])
 
     def _write(self, route: str, batch: requests.Batch) -> dict[str, Any]:
-        most = self._service.limits.rows
+        most = self._limits.rows
         return self._service.send(requests.write_request(route, batch, most))
 
     def label(self, ids: Iterable[Any], y: Any) -> None:
@@ -181,7 +182,7 @@ class RemoteCollection:
 
     def _some(self, route: str, field: str, names: list[Id]) -> list[Any]:
         """Return what a service tells of ids, asked for as many at a time as it takes."""
-        most, found = self._service.limits.rows, []
+        most, found = self._limits.rows, []
         for start in range(0, len(names), most):
             part = names[start : start + most]
             answer = self._service.post(route, {"ids": part})
@@ -227,7 +228,25 @@ class RemoteCollection:
         rows = requests.queries_of(X, distance)
         options = {"k": requests.check_k(k), "distance": distance, "explain": bool(explain)}
         options |= requests.filters_of(labels, ids)
-        return self._find("/search", rows, options)
+        asked = requests.searches("/search", rows, options, self._limits)
+        return self._find(asked, len(rows), explain=bool(explain))
+
+    def search_like(
+        self,
+        entries: Iterable[Any],
+        k: int = 10,
+        distance: str = "asymmetric",
+        *,
+        labels: Iterable[Hashable] | None = None,
+        ids: Iterable[Any] | None = None,
+        explain: bool = False,
+    ) -> Matches:
+        """Return the k nearest entries of entries, given by their ids; see `Index.search_like`."""
+        names = requests.plain_ids(entries)
+        options = {"k": requests.check_k(k), "distance": distance, "explain": bool(explain)}
+        options |= requests.filters_of(labels, ids)
+        asked = requests.searches_like(names, options, self._limits)
+        return self._find(asked, len(names), explain=bool(explain))
 
     def search_radius(
         self, X: ArrayLike | Codes, r: float, distance: str = "hamming", *, explain: bool = False
@@ -235,19 +254,21 @@ class RemoteCollection:
         """Return all entries no farther than r, nearest first. X has to be rows."""
         rows = requests.queries_of(X, distance)
         options = {"r": requests.check_radius(r), "distance": distance, "explain": bool(explain)}
-        return self._find("/radius", rows, options)
+        asked = requests.searches("/radius", rows, options, self._limits)
+        return self._find(asked, len(rows), explain=bool(explain))
 
-    def _find(self, route: str, rows: NDArray[np.float32], options: dict[str, Any]) -> Matches:
+    def _find(self, asked: Iterator[Request], n: int, *, explain: bool) -> Matches:
+        """Return what was found for n queries."""
         service, parts = self._service, []
-        for request in requests.search_requests(route, rows, options, service.limits):
+        for request in asked:
             with service.answering(request) as reply, service.reading():
                 if reply.content_type == requests.ARROW:
                     parts.append(answers.found_in_table(reply.whole()))
                     continue
-                found = answers.found_in_json(service.content(reply), explain=options["explain"])
+                found = answers.found_in_json(service.content(reply), explain=explain)
             parts.append(replace(found, novelty=self._novelty(found.novelty)))
         with service.reading():
-            return answers.joined(parts, len(rows))
+            return answers.joined(parts, n)
 
     def _novelty(self, told: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return novelties with those that JSON cannot write: infinite while there is no label."""

@@ -210,7 +210,7 @@ def _known_label(label: Any) -> Any:
         ) from None
 
 
-def search_requests(
+def searches(
     route: str, rows: NDArray[np.float32], options: Mapping[str, Any], most: Limits
 ) -> Iterator[Request]:
     """Go through as few requests as rows fit in.
@@ -230,6 +230,14 @@ def search_requests(
             yield Request("POST", route, as_json({"rows": part.tolist(), **options}), accept=accept)
         else:
             yield Request("POST", with_query(route, plain), _array(part), NPY, accept)
+
+
+def searches_like(names: list[Id], options: Mapping[str, Any], most: Limits) -> Iterator[Request]:
+    """Go through as few requests as ids of entries fit in."""
+    accept = JSON if options["explain"] else ARROW
+    for start in range(0, max(1, len(names)), most.queries):
+        part = names[start : start + most.queries]
+        yield Request("POST", "/search", as_json({"ids": part, **options}), accept=accept)
 
 
 def _array(rows: NDArray[np.float32]) -> bytes:

@@ -154,12 +154,9 @@ class Collection(Readable):
         there for the newest state only.
         """
         with self._turn:
-            if dry_run and self._store.readonly:
-                self._state()
-                with self._store.reading():
-                    return self._move_on().index.refresh(dry_run=True)
             if dry_run:
-                return self._state().index.refresh(dry_run=True)
+                with self._reading_features() as index:
+                    return index.refresh(dry_run=True)
             return report_of(self.refresh_steps())
 
     def refresh_steps(self) -> Generator[float, None, RefreshReport]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from bisect import bisect_right
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -30,10 +29,8 @@ from everhash.collection.recorder import Recorder
 from everhash.errors import (
     CodebookWarning,
     CollectionFileError,
-    InputError,
     LimitError,
     ModelFileError,
-    OptionError,
 )
 from everhash.index.index import CODINGS, Index
 from everhash.index.labels import REMOVED
@@ -72,24 +69,6 @@ class Loaded:
     index: Index
     recorder: Recorder
     features: FiledFeatures
-
-    def features_of(self, ids: Iterable[Any]) -> NDArray[np.float32]:
-        """Return the features of entries, or say why there are none."""
-        index = self.index
-        places = index.find(ids)
-        if not index.keep_features:
-            raise OptionError(
-                "features are not kept", hint="a collection made with keep_features=True keeps them"
-            )
-        bare = index.has_code(index._labels.rows[places])
-        if not bare.all():
-            name = index._ids.names(places[~bare][:1]).tolist()[0]
-            raise InputError(
-                f"entry {name!r} is known by its label: its features are not kept",
-                hint="search with the row it was made from",
-            )
-        distinct, which = np.unique(places, return_inverse=True)
-        return self.features.read(distinct).rows[which]
 
 
 def load(store: Store) -> Loaded:

@@ -19,7 +19,7 @@ from everhash.collection.following import follow
 from everhash.collection.labels import LabelInfo, label_infos
 from everhash.collection.loading import Loaded, load
 from everhash.errors import OptionError
-from everhash.index.index import Entry
+from everhash.index.index import Entry, Index
 from everhash.index.matches import Matches
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.store.store import Store
@@ -104,12 +104,19 @@ class Readable:
         Of entries that are known by their label none are kept. A reader catches up first, since
         features may be there for the newest state only.
         """
+        with self._reading_features() as index:
+            return index.features(ids)
+
+    @contextmanager
+    def _reading_features(self) -> Iterator[Index]:
+        """Hold the file while features are read: those of a reader's older state may be gone."""
         with self._turn:
             state = self._state()
-            if self._store.readonly:
-                with self._store.reading():
-                    return self._move_on().features_of(ids)
-            return state.features_of(ids)
+            if not self._store.readonly:
+                yield state.index
+                return
+            with self._store.reading():
+                yield self._move_on().index
 
     def labels(self) -> list[LabelInfo]:
         """Return all labels in order of arrival, and how each of them stands."""
@@ -131,6 +138,23 @@ class Readable:
         with self._turn:
             index = self._state().index
             return index.search(X, k, distance, labels=labels, ids=ids, explain=explain)
+
+    def search_like(
+        self,
+        entries: Iterable[Any],
+        k: int = 10,
+        distance: str = "asymmetric",
+        *,
+        labels: Iterable[Hashable] | None = None,
+        ids: Iterable[Any] | None = None,
+        explain: bool = False,
+    ) -> Matches:
+        """Return the k nearest entries of entries, given by their ids; see `Index.search_like`.
+
+        A reader catches up first, as for `features`.
+        """
+        with self._reading_features() as index:
+            return index.search_like(entries, k, distance, labels=labels, ids=ids, explain=explain)
 
     def search_radius(
         self, X: ArrayLike | Codes, r: float, distance: str = "hamming", *, explain: bool = False

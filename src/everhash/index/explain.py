@@ -30,27 +30,29 @@ def explain_hits(
         pairs = zip(ranked.places[row].tolist(), ranked.numbers[row].tolist(), strict=True)
         for place, number in pairs:
             if number >= 0 and hasher.assigns_codewords:
-                found[-1].append(_labelled(hasher, query.newest[row], number, names[number]))
+                found[-1].append(_labelled(hasher, query, row, number, names[number]))
             elif place >= 0 and coded is not None:
-                found[-1].append(_coded(coded, query.theirs[row], place, names[number]))
+                found[-1].append(_coded(coded, query, row, place, names[number]))
     return found
 
 
-def _labelled(
-    hasher: StreamHasher, margins: NDArray[np.float32], number: int, name: Any
-) -> Explanation:
-    cycle = int(hasher.label_cycles_[number])
+def _labelled(hasher: StreamHasher, query: Query, row: int, number: int, name: Any) -> Explanation:
+    cycle, margins = int(hasher.label_cycles_[number]), query.newest[row]
     bits = np.zeros(margins.shape, np.int8)
-    bits[cycle] = _agreement(margins[cycle], hasher.words_[number] > 0)
+    bits[cycle] = _agreement(query, margins[cycle], hasher.words_[number] > 0)
     return Explanation(name, cycle, bits.reshape(-1))
 
 
-def _coded(coded: Unlabelled, margins: NDArray[np.float32], place: int, name: Any) -> Explanation:
+def _coded(coded: Unlabelled, query: Query, row: int, place: int, name: Any) -> Explanation:
     home, code = coded.code_of(place)
+    margins = query.theirs[row]
     bits = np.zeros(margins.shape, np.int8)
-    bits[home] = _agreement(margins[home], code)
+    bits[home] = _agreement(query, margins[home], code)
     return Explanation(name, home if coded.coding == "home" else -1, bits.reshape(-1))
 
 
-def _agreement(margins: NDArray[np.float32], code: NDArray[np.bool_]) -> NDArray[np.int8]:
-    return np.where((margins > 0) == code, 1, -1).astype(np.int8)
+def _agreement(
+    query: Query, margins: NDArray[np.float32], code: NDArray[np.bool_]
+) -> NDArray[np.int8]:
+    agree = np.where((margins > 0) == code, 1, -1).astype(np.int8)
+    return agree if query.hamming else np.where(margins == 0, 0, agree).astype(np.int8)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from everhash.codes import Codes
 from everhash.errors import LabelError, OptionError, UnknownIdError
+from everhash.index.alike import features_at, query_like
 from everhash.index.features import Features
 from everhash.index.ids import Id, Ids, Some, as_ids
 from everhash.index.labels import REMOVED, UNLABELLED, EntryLabels
@@ -217,6 +218,10 @@ class Index:
 
     # Reading
 
+    def features(self, ids: Iterable[Any]) -> NDArray[np.float32]:
+        """Return (n, d) features of unlabelled entries, as they are stored: in half precision."""
+        return features_at(self, self.find(ids))
+
     def get(self, ids: Iterable[Any]) -> list[Entry]:
         """Return what is known of entries."""
         names = self.hasher.labels_ if len(self) else []
@@ -285,6 +290,24 @@ class Index:
         ranking = self._ranking(X, distance)
         return ranking.nearest(k, labels, ids, explain=explain)
 
+    def search_like(
+        self,
+        entries: Iterable[Any],
+        k: int = 10,
+        distance: str = "asymmetric",
+        *,
+        labels: Iterable[Hashable] | None = None,
+        ids: Iterable[Any] | None = None,
+        explain: bool = False,
+    ) -> Matches:
+        """Return the k nearest entries of entries, given by their ids; see `search`.
+
+        One whose features are kept is asked by them, any other by its code: a labelled one by its
+        label's codeword, which only the asymmetric distance can compare across cycles.
+        """
+        query = query_like(self, self.find(entries), distance)
+        return self._ranked(query).nearest(k, labels, ids, explain=explain)
+
     def search_radius(
         self, X: ArrayLike | Codes, r: float, distance: str = "hamming", *, explain: bool = False
     ) -> Matches:
@@ -298,8 +321,10 @@ class Index:
         return self._known
 
     def _ranking(self, X: ArrayLike | Codes, distance: str) -> Ranking:
+        return self._ranked(Query.of(X, self.hasher, self.mapping, distance, self.coding))
+
+    def _ranked(self, query: Query) -> Ranking:
         coded = self._coded if self.mapping is not None else None
-        query = Query.of(X, self.hasher, self.mapping, distance, self.coding)
         return Ranking(self, query, self._postings, coded)
 
     # Refreshing

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from everhash.codes import Codes, pack_bits
-from everhash.errors import OptionError, StaleCodesError
+from everhash.errors import InputError, OptionError, StaleCodesError
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.stream import as_rows
@@ -82,4 +82,7 @@ def _signs(
     for version in (hasher.version_, hasher.version_ if mapping is None else mapping.version):
         if codes.version != version:
             raise StaleCodesError(expected=version, got=codes.version)
-    return codes.unpack().astype(np.float32)
+    signs = codes.unpack().astype(np.float32)
+    if not signs.all():
+        raise InputError("codes of queries must have all bits", hint="as hasher.encode makes them")
+    return signs

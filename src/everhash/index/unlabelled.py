@@ -102,6 +102,10 @@ class Unlabelled:
         bits = unpack_bits(columns.words[slot : slot + 1], self._entries.bits)[0]
         return int(columns.homes[slot]), bits
 
+    def rows(self, places: Counts) -> NDArray[np.float32]:
+        """Return features of entries, given by ascending places."""
+        return self._entries.rows(self._entries.slots(places))
+
     def refresh(self, new: FrozenMapping, *, certify: bool, dry_run: bool) -> Steps:
         """Move all entries to a new mapping, a slice at a time; `report` tells afterwards."""
         if self._entries.features is None:

@@ -28,13 +28,14 @@ class Wanted(NamedTuple):
 
 
 def find_nearest(
-    collection: Collection, rows: Rows, k: int, distance: str, wanted: Wanted
+    collection: Collection, asked: Rows | list[Any], k: int, distance: str, wanted: Wanted
 ) -> bytes:
-    """Answer /search."""
+    """Answer /search, by rows or by the ids of entries."""
     arrow, explain, labels, ids = wanted
     if explain:
-        _check_explained(len(rows) * k, collection)
-    found = collection.search(rows, k, distance, labels=labels, ids=ids, explain=explain)
+        _check_explained(len(asked) * k, collection)
+    search = collection.search_like if isinstance(asked, list) else collection.search
+    found = search(asked, k, distance, labels=labels, ids=ids, explain=explain)
     if arrow:
         return as_arrow(Flat.of(found), found.ids.shape[1])
     return enclosed(row_texts(found), found.ids.shape[1])

@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everhash.collection.attachments import Attachment, image_type
 from everhash.collection.collection import Collection
@@ -128,11 +127,3 @@ def picture_of(collection: Collection, name: Id) -> Picture:
         raise UnknownNameError(f"entry {name!r} has no thumbnail", hint="POST /attach gives it one")
     tag = hashlib.sha256(data).hexdigest()[:32]
     return Picture(data, image_type(data) or "application/octet-stream", tag)
-
-
-def rows_of_entries(collection: Collection, ids: list[Any]) -> NDArray[np.float32]:
-    """Return the features of entries, to search with."""
-    try:
-        return collection.features(ids)
-    except InputError as error:
-        raise RefusedError(409, error) from None

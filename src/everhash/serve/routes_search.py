@@ -28,7 +28,6 @@ from everhash.serve.fields import (
 )
 from everhash.serve.finding import Wanted, find_nearest, find_within
 from everhash.serve.intake import BODY
-from everhash.serve.reading import rows_of_entries
 from everhash.serve.schemas import RadiusRequest, SearchAnswer, SearchRequest
 from everhash.serve.service import Service
 from everhash.serve.shortcut import Answer
@@ -77,15 +76,16 @@ async def search(service: Service, scope: Any) -> Answer:
     given = await _given(service, scope, SEARCH)
     told, arrow = given.fields, _wants_arrow(scope)
     k, distance = k_of(told.get("k", 10)), distance_of(told.get("distance", "asymmetric"))
+    asked: NDArray[np.float32] | list[Any]
     if told.get("ids") is not None:
-        rows = await _queries_by_id(service, given)
+        asked = _entries(given)
     else:
-        rows = _queries(service, given)
-        if len(rows) == 1 and not arrow and _is_plain(told):
-            return await service.nearest(rows, k, distance), AS_JSON
+        asked = _queries(service, given)
+        if len(asked) == 1 and not arrow and _is_plain(told):
+            return await service.nearest(asked, k, distance), AS_JSON
     explain = _explain(given, arrow=arrow)
     wanted = Wanted(arrow, explain, _labels(given), ids_of(given, "within"))
-    call = partial(find_nearest, rows=rows, k=k, distance=distance, wanted=wanted)
+    call = partial(find_nearest, asked=asked, k=k, distance=distance, wanted=wanted)
     return await service.read(call), ARROW.encode() if arrow else AS_JSON
 
 
@@ -129,12 +129,13 @@ def _queries(service: Service, given: Given) -> NDArray[np.float32]:
     return as_rows(rows, service.dim, service.owner)
 
 
-async def _queries_by_id(service: Service, given: Given) -> NDArray[np.float32]:
+def _entries(given: Given) -> list[Any]:
+    """Return the ids of entries to search by."""
     if given.fields.get("rows") is not None:
         raise InputError("rows and ids at once", hint="search by one of them")
     ids = ids_of(given) or []
     check_count(len(ids), limits.QUERIES, "queries")
-    return await service.read(partial(rows_of_entries, ids=ids))
+    return ids
 
 
 def _is_plain(told: dict[str, Any]) -> bool:

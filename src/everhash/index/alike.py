@@ -1,0 +1,80 @@
+"""Entries as queries: by their features where they are kept, else by their codes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.errors import InputError, OptionError
+from everhash.index.query import Query
+
+if TYPE_CHECKING:
+    from everhash.index.index import Index
+
+Floats = NDArray[np.float32]
+Counts = NDArray[np.int64]
+
+
+def has_features(index: Index, places: Counts) -> NDArray[np.bool_]:
+    """Return of which entries features are kept."""
+    coded = index.has_code(index._labels.rows[places])
+    return coded & index.keep_features
+
+
+def features_at(index: Index, places: Counts) -> Floats:
+    """Return features as they are stored, or say why there are none."""
+    if not index.keep_features:
+        raise OptionError(
+            "features are not kept", hint="a collection made with keep_features=True keeps them"
+        )
+    there = has_features(index, places)
+    if not there.all():
+        name = index._ids.names(places[~there][:1]).tolist()[0]
+        raise InputError(
+            f"entry {name!r} is known by its label: its features are not kept",
+            hint="search with the row it was made from, or by what the entry is: search_like",
+        )
+    if index._coded is None:  # there has never been an unlabelled entry
+        return np.empty((0, index.hasher.n_features_in_), np.float32)
+    distinct, which = np.unique(places, return_inverse=True)
+    return index._coded.rows(distinct)[which]
+
+
+def query_like(index: Index, places: Counts, distance: str) -> Query:
+    """Return entries as queries.
+
+    An entry without features is asked by its code: margins of -1 and +1 where it has a bit, none
+    elsewhere. A label's codeword is that of its entries, several labels' words are added up.
+    """
+    there = has_features(index, places)
+    if distance == "hamming" and not there.all():
+        name = index._ids.names(places[~there][:1]).tolist()[0]
+        raise OptionError(
+            f"entry {name!r} has no bits in most cycles, so Hamming distances mean nothing",
+            hint="distance='asymmetric'",
+        )
+    rows = np.zeros((len(places), getattr(index.hasher, "n_features_in_", 0)), np.float32)
+    if there.any():
+        rows[there] = features_at(index, places[there])
+    query = Query.of(rows, index.hasher, index.mapping, distance, index.coding)
+    for row in np.flatnonzero(~there).tolist():
+        code, theirs = _code(index, int(places[row])), query.theirs[row]
+        query.newest[row] = code.reshape(query.newest[row].shape)
+        # the coded entries' mapping may know fewer cycles
+        query.theirs[row] = code[: theirs.size].reshape(theirs.shape)
+    return query
+
+
+def _code(index: Index, place: int) -> Floats:
+    """Return an entry's code over all cycles: -1, +1, and 0 where it has no bit."""
+    hasher = index.hasher
+    code = np.zeros((hasher.n_cycles_, hasher.bits), np.float32)
+    if index._coded is not None and len(index.coded_among(np.array([place]))):
+        home, bits = index._coded.code_of(place)
+        code.reshape(-1)[home * hasher.bits :][: len(bits)] = np.where(bits, 1, -1)
+        return code.reshape(-1)
+    for number in index._labels.of(place):
+        code[hasher.label_cycles_[number]] += hasher.words_[number]
+    return code.reshape(-1)
