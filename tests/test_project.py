@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import os
 import re
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 import everhash
 from everhash import errors
+from tests.unit.serve.serving import serving
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -21,7 +23,8 @@ def test_import_loads_nothing_heavy() -> None:
     code = "import sys, everhash; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in run.stdout.split()}
-    assert not loaded & {"numba", "sklearn", "scipy", "matplotlib", "typer", "rich", "safetensors"}
+    assert not loaded & {"numba", "sklearn", "scipy", "matplotlib", "safetensors"}
+    assert not loaded & {"typer", "rich", "fastapi", "pyarrow"}
 
 
 def test_import_takes_at_most_three_tenths_of_a_second() -> None:
@@ -97,4 +100,10 @@ def test_the_session_in_the_readme_works_line_by_line(tmp_path: Path) -> None:
     )
     assert run.returncode == 0, run.stderr
     assert "1,700 rows" in run.stdout
-    assert (tmp_path / "scans.ever").stat().st_size > 0
+    from_python = re.findall(r"^```console\n(>>> .*?)^```", text, re.MULTILINE | re.DOTALL)[0]
+    with everhash.open(tmp_path / "scans.ever") as scans, serving(scans) as served:
+        here = from_python.replace("http://127.0.0.1:8765", served.address)
+        assert here != from_python
+        examples = doctest.DocTestParser().get_doctest(here, {}, "README", None, None)
+        told: list[str] = []
+        assert doctest.DocTestRunner().run(examples, out=told.append).failed == 0, told

@@ -77,7 +77,8 @@ def test_labels_payloads_and_ids_are_text_and_run_nothing(shop: Server, opened: 
     assert page.locator("#query .chips button").all_inner_texts() == [MARKUP]
     page.locator("#query .chips button").click()
     page.get_by_text(f"#2 is {MARKUP} now").wait_for()
-    page.get_by_text("10 entries found before it had its label").wait_for()
+    page.get_by_text("asked again: ").wait_for()
+    page.get_by_text("asked by the codeword of its label").wait_for()
     assert page.locator("#query .chip").all_inner_texts() == [MARKUP]
     page.get_by_text("Codewords as text").click()
     assert page.locator("#matrix-rows th").nth(1).inner_text() == IMAGE
@@ -88,6 +89,19 @@ def test_labels_payloads_and_ids_are_text_and_run_nothing(shop: Server, opened: 
     assert MARKUP in page.locator(".card").first.inner_text()
     assert page.evaluate("window.ran") is None
     assert page.locator("main script, main img").count() == 0
+
+
+def test_a_labelled_entry_without_its_row_is_asked_by_its_label(shop: Server, opened: Open) -> None:
+    page = opened(shop)
+    page.select_option("#distance", "hamming")
+    entry = page.locator(".entry:not(.plain)").first
+    name = entry.get_attribute("data-id")
+    entry.click()
+    page.get_by_text("asked by the codeword of its label").wait_for()
+    found = shop.post("/search", {"ids": [json.loads(name)]})["matches"][0]["found"]
+    until(lambda: ranking(page) == [json.dumps(one["id"], ensure_ascii=False) for one in found])
+    own = page.locator("#query .chip").inner_text()
+    assert page.locator(".card").first.locator(".chip").inner_text() == own
 
 
 def test_searching_takes_no_mouse(digits_page: Server, opened: Open) -> None:

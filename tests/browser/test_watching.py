@@ -34,7 +34,7 @@ CONTRAST = """pairs => {
 }"""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def nothing(servers: Servers) -> Server:
     """A collection without entries."""
     file = servers.folder / "nothing.ever"

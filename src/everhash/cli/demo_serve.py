@@ -15,7 +15,6 @@ import typer
 from numpy.typing import NDArray
 
 import everhash
-from everhash.cli.serve import check_extra
 from everhash.cli.words import shown
 from everhash.collection.collection import Collection
 from everhash.errors import EverhashError
@@ -50,7 +49,6 @@ def serve_scans(
 
     The stream comes from a client of the service, so that whoever watches hears of every write.
     """
-    check_extra()
     from everhash.serve.app import make_app
     from everhash.serve.running import bind, run
 

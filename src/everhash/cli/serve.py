@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import logging
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -14,9 +13,7 @@ import typer
 import everhash
 from everhash.cli.arguments import File
 from everhash.cli.words import shown
-from everhash.errors import DataMissingError
 
-NEEDED = ("fastapi", "uvicorn")
 LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -47,7 +44,6 @@ def serve(
 
     Example: everhash serve shop.ever --port 8080 --keys keys.toml
     """
-    check_extra()
     from everhash.serve.app import make_app
     from everhash.serve.keys import read_keys
     from everhash.serve.running import bind, run
@@ -60,15 +56,6 @@ def serve(
     address = f"[{host}]" if ":" in host else host
     line = f"serving {shown(path)} at http://{address}:{listening.getsockname()[1]}"
     run(app, listening, lambda: typer.echo(line))
-
-
-def check_extra() -> None:
-    """Say what to install if the service's packages are not there."""
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise DataMissingError(
-            f"the service needs {' and '.join(missing)}", hint='pip install "everhash[serve]"'
-        )
 
 
 def is_local(host: str) -> bool:

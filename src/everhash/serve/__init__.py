@@ -12,5 +12,5 @@
     answers.py    matches as JSON or Arrow
     service.py    the collection behind two threads: one searches, one writes
 
-The event loop never calls the collection. fastapi and uvicorn come with `everhash[serve]`.
+The event loop never calls the collection.
 """

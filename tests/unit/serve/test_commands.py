@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 import everhash
 from everhash import cli
-from everhash.errors import DataMissingError, EverhashError, OptionError, exit_code
+from everhash.errors import DataMissingError, EverhashError, OptionError
 from everhash.serve.keys import read_keys
 from tests.unit.serve.serving import DIM, filled, until
 
@@ -108,16 +108,6 @@ def test_keys_may_be_named_by_the_environment(
     monkeypatch.setenv("EVERHASH_KEYS", str(tmp_path / "no.toml"))
     error = failing("serve", str(tmp_path / "shop.ever"))
     assert "no.toml" in error.message
-
-
-def test_without_its_packages_it_says_how_to_get_them(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(command, "find_spec", lambda name: None)
-    error = failing("serve", str(tmp_path / "shop.ever"))
-    assert exit_code(error) == 6
-    assert "fastapi and uvicorn" in error.message
-    assert error.hint == 'pip install "everhash[serve]"'
 
 
 def test_only_this_machines_addresses_are_local() -> None:

@@ -105,13 +105,15 @@ export class Answers {
    * The query as an entry of the collection, with a picker if it has no label.
    * @param {Entry} entry
    * @param {any[]} likely
+   * @param {string} how it was asked, if that needs a word
    */
-  queryEntry(entry, likely) {
+  queryEntry(entry, likely, how) {
     const title = el("strong", { text: `Nearest to #${entry.id}` });
     const first = el("p", { class: "first" }, title, labelsChip(entry));
     const about = el("div", { class: "body" }, first);
     const text = payloadText(entry.payload);
     if (text) about.append(el("p", { class: "second", text }));
+    if (how) about.append(el("p", { class: "second", text: how }));
     if (!entry.labels.length && !this.page.readonly) {
       const pick = (/** @type {any} */ label) => this.deeds.label(entry, label);
       const prompt = el("p", { class: "prompt", text: "What is it?" });

@@ -5,15 +5,15 @@ import { button, byId, calm, el, setText } from "./dom.js";
 import { Scope } from "./scope.js";
 import { startTabs } from "./tabs.js";
 import { readVector } from "./vector.js";
-import { counted, entriesCounted, labelText, payloadVector, same } from "./words.js";
+import { counted, labelText, payloadVector, same } from "./words.js";
 
 const LIKELY = 3; // labels offered first
 const MANY = 2000; // labels beyond which the nearest ones are not asked for
-const UNASKABLE = "found before it had its label; with it, no features are kept to ask by again";
+const BY_WORD = "asked by the codeword of its label: of labelled entries no features are kept";
 
 /**
  * @typedef {import("./faces.js").Entry} Entry
- * @typedef {{kind: "entry", entry: Entry, forgotten?: boolean}
+ * @typedef {{kind: "entry", entry: Entry}
  *   | {kind: "vector", row: number[]}
  *   | {kind: "file", file: File, at: number}} Query
  */
@@ -24,8 +24,6 @@ export class Search {
     this.page = page;
     /** @type {Query|null} */
     this.query = null;
-    /** @type {import("./answers.js").Found[]} what was found for it */
-    this.found = [];
     this.turn = 0;
     this.scope = new Scope(page);
     this.answers = new Answers(page, {
@@ -88,7 +86,6 @@ export class Search {
       const entries = await this.#entries([...found, ...asked]);
       const likely = query.kind === "entry" ? await this.#likely(query.entry) : [];
       if (turn !== this.turn) return;
-      this.found = found;
       this.answers.show(this.#shown(query, entries, likely, matches.length), found, entries, again);
       if (!again) scrollToAnswers();
       await this.scope.judge(novelty);
@@ -102,26 +99,15 @@ export class Search {
 
   /** The last search once more. */
   async again() {
-    const { query } = this;
-    if (!query) return;
-    if (query.kind === "entry" && query.forgotten) await this.#showAgain(query);
-    else await this.ask(query, true);
-  }
-
-  /**
-   * The same answers, with what has become of the entries: they cannot be asked for again.
-   * @param {Query & {kind: "entry"}} query
-   */
-  async #showAgain(query) {
-    const entries = await this.#entries(this.found);
-    this.answers.show(this.#shown(query, entries, [], 1), this.found, entries, false);
-    setText(byId("answers-said"), `${entriesCounted(this.found.length)} ${UNASKABLE}`);
+    if (this.query) await this.ask(this.query, true);
   }
 
   /** @param {Query} query @returns {Promise<any[]>} */
   async #send(query) {
     const { api } = this.page;
-    const options = { k: Number(byId("k").value), distance: byId("distance").value };
+    const byWord = query.kind === "entry" && this.#byWord(query.entry);
+    const distance = byWord ? "asymmetric" : byId("distance").value; // words leave cycles out
+    const options = { k: Number(byId("k").value), distance };
     if (query.kind === "file") return (await api.upload("search", options, query.file)).matches;
     const asked = query.kind === "vector" ? { rows: [query.row] } : this.#asked(query.entry);
     return (await api.post("search", { ...asked, ...options, explain: true })).matches;
@@ -134,6 +120,12 @@ export class Search {
   #asked({ id, payload }) {
     const row = payloadVector(payload, this.page.stats?.dim);
     return row ? { rows: [row] } : { ids: [id] };
+  }
+
+  /** Whether only its label is left to ask an entry by. @param {Entry} entry */
+  #byWord(entry) {
+    const worded = Boolean(this.page.labels.list[0]?.codeword);
+    return entry.labels.length > 0 && worded && !("rows" in this.#asked(entry));
   }
 
   /** @param {{id: any}[]} asked @returns {Promise<Map<string, Entry>>} */
@@ -175,7 +167,7 @@ export class Search {
   #shown(query, entries, likely, n) {
     if (query.kind === "entry") {
       const entry = entries.get(same(query.entry.id)) ?? query.entry;
-      return this.answers.queryEntry(entry, likely);
+      return this.answers.queryEntry(entry, likely, this.#byWord(entry) ? BY_WORD : "");
     }
     if (query.kind === "vector") {
       const text = `Nearest to a vector of ${counted(query.row.length, "number")}`;
@@ -202,8 +194,7 @@ export class Search {
     }
     toast(`#${entry.id} is ${labelText(label)} now`);
     if (this.query?.kind === "entry" && same(this.query.entry.id) === same(entry.id)) {
-      const forgotten = !("rows" in this.#asked(entry)) && Boolean(labels.list[0]?.codeword);
-      this.query = { kind: "entry", entry: { ...entry, labels: [label], home: null }, forgotten };
+      this.query = { kind: "entry", entry: { ...entry, labels: [label], home: null } };
     }
     if (!labels.known.has(same(label))) await labels.reach(labels.list.length + 1).catch(() => {});
     await Promise.all([entries.load().catch(() => {}), this.again()]);
