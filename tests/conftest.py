@@ -18,14 +18,17 @@ settings.register_profile(
 settings.load_profile("everhash")
 
 
-def data_missing(why: str) -> NoReturn:
-    """End a test that compares with a public data set this machine does not have.
+PUT = "put the file into a folder that `docs/bench.md` names to run this test"
+
+
+def missing(what: str, how: str = PUT) -> NoReturn:
+    """End a test that needs what this machine does not have: a public data set, a browser.
 
     Only a user's machine may lack it: where `CI` is set the test fails instead.
     """
     if os.environ.get("CI"):
-        pytest.fail(f"{why}: every data set must be there in CI")
-    pytest.skip(f"{why}: put the file into a folder that `docs/bench.md` names to run this test")
+        pytest.fail(f"{what}, and in CI everything must be there: {how}")
+    pytest.skip(f"{what}: {how}")
 
 
 class Stream(NamedTuple):

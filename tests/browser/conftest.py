@@ -13,13 +13,14 @@ import pytest
 
 from tests.browser.collections import make_shop
 from tests.browser.processes import Server, Servers
+from tests.conftest import missing
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = (
     *("--no-sandbox", "--disable-gpu", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--no-first-run"),
 )
-NEEDED = "the page is tested in a real browser: apt-get install chromium, pip install playwright"
+INSTALL = "apt-get install chromium, and pip install playwright"
 WIDE = {"width": 1280, "height": 900}
 
 
@@ -32,7 +33,7 @@ def browser() -> Iterator[Any]:
     except ImportError:
         found = None
     if found is None:
-        pytest.fail(NEEDED)
+        missing("the page is tested in a real browser", INSTALL)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=list(OPTIONS))
         yield browser

@@ -20,7 +20,7 @@ from everhash.bench import archives, datasets
 from everhash.bench.archives import BESIDES, RECORD, Batches, Idx, read_batches, read_idx
 from everhash.bench.gist import Quantised, gist
 from everhash.errors import DataMissingError, InputError, LabelError, UnknownNameError
-from tests.conftest import data_missing
+from tests.conftest import missing
 
 Bytes = NDArray[np.uint8]
 MEMBERS = ("batches/one.bin", "batches/two.bin")
@@ -89,7 +89,7 @@ def test_a_set_is_what_its_description_says(name: str) -> None:
     try:
         data = datasets.load(name)
     except DataMissingError as error:
-        data_missing(str(error))
+        missing(str(error))
     about = datasets.describe(name)
     assert data.X.shape == (about.rows, about.dim)
     assert data.X.dtype == np.float32

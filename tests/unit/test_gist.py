@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from everhash.bench import datasets
 from everhash.bench.gist import AT_ONCE, DIM, Quantised, gist
 from everhash.errors import InputError
-from tests.conftest import data_missing
+from tests.conftest import missing
 
 Images = NDArray[np.uint8]
 CLOSE = 1e-5
@@ -31,7 +31,7 @@ def grid(features: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def shared(file: str) -> Path:
     found = [folder / file for folder in datasets.folders() if (folder / file).is_file()]
-    return found[0] if found else data_missing(f"{file} is not on this machine")
+    return found[0] if found else missing(f"{file} is not on this machine")
 
 
 def test_features_equal_the_shared_ones_to_within_their_rounding() -> None:
