@@ -2,11 +2,12 @@
 
     python benchmarks/serve_load.py [--seconds 60] [--clients 32] [--entries 100000]
 
-Three kinds of figures. The first two have yardsticks that are measured in turn with them, by the
+Four kinds of figures. The first two have yardsticks that are measured in turn with them, by the
 clock and by the work of a processor an answer, since the machine may be busy with other things:
 
     single     POST /search, one row as JSON, k = 10, against a bare FastAPI route of the same size
     batches    100 rows as .npy, answers as Arrow, against the same batches searched in process
+    refresh    the same searches while all unlabelled entries are refreshed, over and over
     overload   200 connections at once: who is turned away, and whether it recovers
 
 `--soak 10` goes on searching and writing for ten minutes and watches the server's memory.
@@ -121,6 +122,25 @@ async def measure_batches(served: Server, path: Path, asked: Asked, seconds: flo
     show(f"/search, {BATCH} rows of .npy to Arrow", ours, theirs, per=BATCH)
 
 
+async def measure_refresh(served: Server, asked: Asked, clients: int) -> None:
+    """Searches while another client learns and refreshes, as often as it can."""
+    tally, reports, ended = Tally(), [], False
+
+    def keep_refreshing() -> None:
+        with everhash.connect(f"http://127.0.0.1:{served.port}") as collection:
+            while not ended:
+                collection.learn(*Rows().draw(100))
+                reports.append(collection.refresh())
+
+    refreshing = asyncio.create_task(asyncio.to_thread(keep_refreshing))
+    await drive(served, 5 * SLICE, lambda: asked.singles("/search"), clients, tally)
+    ended = True
+    await refreshing
+    show(f"/search, {len(reports)} refreshes meanwhile", tally)
+    seconds = sum(report.seconds for report in reports) / len(reports)
+    print(f"a refresh of {reports[0].entries:,} entries took {seconds:.2f} s on average")
+
+
 async def measure_overload(served: Server, asked: Asked, clients: int) -> None:
     """More connections than are served at once, then as many as before."""
     crowd, after = Tally(), Tally()
@@ -165,6 +185,7 @@ async def run(arguments: argparse.Namespace, folder: str) -> None:
         with started("-c", BARE, str(probe.size)) as bare:
             await measure_singles(served, bare, asked, arguments.clients, arguments.seconds)
         await measure_batches(served, path, asked, arguments.seconds)
+        await measure_refresh(served, asked, arguments.clients)
         await measure_overload(served, asked, arguments.clients)
         print(f"resident memory of the server: {served.memory():,.0f} MB")
         if arguments.soak:

@@ -95,7 +95,8 @@ class Service:
         """Open the collection and have everything ready that a request would wait for."""
         import pyarrow  # noqa: F401
 
-        kernels.load_search()
+        for load in (kernels.load, kernels.load_refresh, kernels.load_search):
+            load()
         source = self._source
         collection = source if isinstance(source, Collection) else source()
         self.dim, self.owner = collection.hasher.n_features_in_, type(collection.hasher).__name__
