@@ -12,6 +12,7 @@ import everhash
 from everhash.serve.access import ROLES
 from everhash.serve.answers import ARROW
 from everhash.serve.bodies import JSON, NPY
+from everhash.serve.examples import EXAMPLES, PROBLEM, REPORT
 from everhash.serve.schemas import REQUESTS, Problem
 
 REFERENCE = "#/components/schemas/{model}"
@@ -70,10 +71,32 @@ def describe(app: FastAPI) -> dict[str, Any]:
         document["components"]["securitySchemes"] = SECRETS
         for path, operations in document["paths"].items():
             for operation in operations.values():
-                if ROLES[path] is not None:
-                    operation["security"] = [{"bearer": []}, {"key": []}]
-                    operation["description"] = (
-                        f"{operation.get('description', '')}\n\nNeeds a key that may {ROLES[path]}."
-                    ).strip()
+                _say_who(path, operation)
+                _show_examples(path, operation)
         app.openapi_schema = document
     return app.openapi_schema
+
+
+def _say_who(path: str, operation: dict[str, Any]) -> None:
+    """Add what a key has to allow."""
+    if ROLES[path] is not None:
+        operation["security"] = [{"bearer": []}, {"key": []}]
+        text = f"{operation.get('description', '')}\n\nNeeds a key that may {ROLES[path]}."
+        operation["description"] = text.strip()
+
+
+def _show_examples(path: str, operation: dict[str, Any]) -> None:
+    """Add what may be sent, and what comes back."""
+    example = EXAMPLES.get(path)
+    if example is not None and example.request is not None:
+        operation["requestBody"]["content"][JSON]["example"] = example.request
+    for status, response in operation["responses"].items():
+        form = response.get("content", {}).get(JSON)
+        if form == {"schema": {}}:  # the framework's guess, where the answer is no JSON
+            del response["content"][JSON]
+        if form is None or "example" in form:
+            continue
+        if int(status) >= 400:
+            form["example"] = PROBLEM
+        elif example is not None:
+            form["example"] = example.answer if int(status) == example.status else REPORT

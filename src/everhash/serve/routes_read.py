@@ -125,7 +125,7 @@ def add_read_routes(app: FastAPI, service: Service) -> None:
         listener.tell(text_of(("stats", stats)))
         return StreamingResponse(service.events.stream(listener), media_type=STREAM)
 
-    @app.get("/snapshot", responses=_holding(SQLITE, "The collection's file."), response_model=None)
+    @app.get("/snapshot", responses=_holding(SQLITE, "The whole file."), response_model=None)
     async def snapshot() -> Response:
         """Send a compact copy of the collection as it is now."""
         size, pieces = await snapshots.take()

@@ -16,6 +16,7 @@ from everhash.serve.service import Service
 
 STATIC = Path(__file__).parent / "static"
 TEXT = {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Metrics."}
+CLOSED = {"application/json": {"example": {"ready": False}}}
 TABLE = {"content": {"application/json": {"example": limits.TABLE}}, "description": "Limits."}
 
 
@@ -30,7 +31,7 @@ def add_state_routes(app: FastAPI, service: Service) -> None:
     readiness: dict[int | str, Any] = {
         **PROBLEMS,
         200: {"model": Ready},
-        503: {"model": Ready, "description": "The collection is being opened, or closed."},
+        503: {"model": Ready, "description": "Being opened or closed.", "content": CLOSED},
     }
 
     @app.get("/ready", responses=readiness, response_model=None)

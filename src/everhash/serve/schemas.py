@@ -50,18 +50,15 @@ class Request(BaseModel):
 
 
 class SearchRequest(Request):
-    """Queries: rows, or stored entries whose features are kept."""
+    """Queries: rows, or entries by their ids."""
 
     rows: Rows | None = None
-    ids: Ids | None = Field(None, description="Search by stored entries instead of rows.")
+    ids: Ids | None = Field(None, description="Search by entries instead of rows.")
     k: int = Field(10, ge=1, le=library.RESULTS, description="Entries a query.")
     distance: Distance = "asymmetric"
     labels: list[Label] | None = Field(None, description="Only entries with one of these labels.")
     within: Ids | None = Field(None, description="Only these entries.")
     explain: bool = Field(False, description="Say for each match why.")
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"rows": [EXAMPLE_ROW], "k": 3}]}
-    )
 
 
 class RadiusRequest(Request):
@@ -71,9 +68,6 @@ class RadiusRequest(Request):
     r: float = Field(description="Entries no farther than this are found.")
     distance: Distance = "hamming"
     explain: bool = False
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"rows": [EXAMPLE_ROW], "r": 2}]}
-    )
 
 
 class LearnRequest(Request):

@@ -413,8 +413,6 @@ def test_the_document_describes_every_route(reading: Served) -> None:
             assert ("security" in operation) == (ROLES[path] is not None)
             error = operation["responses"]["422"]["content"]["application/json"]["schema"]
             assert error == {"$ref": "#/components/schemas/Problem"}
-    search = document["components"]["schemas"]["SearchRequest"]
-    assert search["examples"]
 
 
 def test_there_is_no_page_of_documentation(reading: Served) -> None:
