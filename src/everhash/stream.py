@@ -166,21 +166,36 @@ def _labels_of(entry: Any, row: int) -> list[Hashable]:
     return [as_label(entry, row)]
 
 
+DEEPEST, LONGEST = 64, 1024
+"""Tuples of a label inside each other, and bits of a whole number: more cannot be written down."""
+
+
 def as_label(label: Any, row: int = 0) -> Hashable:
     """Return one label in its plain Python form.
 
     >>> as_label(np.int16(3)), as_label(np.str_("owl"))
     (3, 'owl')
     """
-    value: Hashable = _plain(label)
     try:
+        value: Hashable = _plain(label)
         hash(value)
-        usable = value is not None and bool(value == value)  # noqa: PLR0124 - NaN, NaT and pd.NA
-    except (TypeError, ValueError):
+        usable = _is_usable(value, DEEPEST)
+    except (TypeError, ValueError, RecursionError):
         usable = False
-    if not usable or (isinstance(value, float) and math.isinf(value)):
+    if not usable:
         raise _not_a_label(label, row)
     return value
+
+
+def _is_usable(value: Any, deepest: int) -> bool:
+    """Whether a value means something, and is found again by what it equals: NaN is not."""
+    if isinstance(value, tuple):
+        return deepest > 0 and all(_is_usable(part, deepest - 1) for part in value)
+    if isinstance(value, int) and value.bit_length() > LONGEST:
+        return False
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is not None and bool(value == value)  # noqa: PLR0124 - NaT and pd.NA
 
 
 def _plain(value: Any) -> Any:

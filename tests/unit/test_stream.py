@@ -125,6 +125,13 @@ def test_a_data_frame_is_a_table() -> None:
 # Labels
 
 
+def nested(depth: int) -> Any:
+    label: Any = "dog"
+    for _ in range(depth):
+        label = (label,)
+    return label
+
+
 @pytest.mark.parametrize(
     ("y", "says"),
     [
@@ -143,6 +150,12 @@ def test_a_data_frame_is_a_table() -> None:
         ([["cat"], ["dog"]], "row 0: a list cannot be a label"),
         (["cat", {"a": 1}], "row 1: a dict cannot be a label"),
         (["cat", ("dog", [])], "row 1: a tuple cannot be a label"),
+        (["cat", ("dog", float("nan"))], "row 1: a tuple cannot be a label"),
+        (["cat", (1, (2, np.inf))], "row 1: a tuple cannot be a label"),
+        (["cat", ("dog", None)], "row 1: a tuple cannot be a label"),
+        (["cat", nested(65)], "row 1: a tuple cannot be a label"),
+        (["cat", nested(3000)], "row 1: a tuple cannot be a label"),
+        (["cat", 10**5000], "row 1: a int cannot be a label"),
         (["cat", {None}], "row 1: a NoneType cannot be a label"),
         (["cat", pd.NA], "row 1: a NAType cannot be a label"),
         (["cat", pd.NaT], "row 1: a NaTType cannot be a label"),
