@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from datetime import date
@@ -18,11 +19,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
+from rich.cells import cell_len
 
 import everhash
 from everhash import Attachment, cli, limits
+from everhash.cli.words import told
 from tests.unit.test_cli_collection import (
     DIM,
+    answers,
     output,
     process,
     rows,
@@ -328,3 +332,91 @@ def test_sigkill_in_mid_ingest_and_resume_carry_everything(tmp_path: Path) -> No
     output("ingest", *arguments, "--resume")
     assert [each.payload for each in carried(path).values()] == table["text"]
     assert output("verify", path).startswith(f"ok: {n:,} entries")
+
+
+# What a search shows
+
+
+@pytest.fixture
+def found_by(tmp_path: Path) -> Callable[..., tuple[Path, Path]]:
+    """Return a function that makes a collection with payloads, and a file of queries."""
+
+    def make(payloads: list[Any]) -> tuple[Path, Path]:
+        path, queries = tmp_path / "carrying.ever", tmp_path / "queries.npy"
+        X, _ = rows(len(payloads))
+        with everhash.create(path, dim=DIM) as collection:
+            collection.ingest(X, list(range(len(X))), payloads=payloads)
+        np.save(queries, X)
+        return path, queries
+
+    return make
+
+
+def test_search_gives_payloads_in_full_as_json(found_by: Any) -> None:
+    payloads = [{"text": "boots\nin winter", "n": [1, None]}, None, "x" * 4000, 0, False, ""]
+    path, queries = found_by(payloads)
+    for answer in answers("search", path, queries, "-k", 6):
+        assert len(answer["matches"]) == 6
+        for match in answer["matches"]:
+            assert match.get("payload") == payloads[match["id"]]
+            assert ("payload" in match) == (payloads[match["id"]] is not None)
+
+
+def test_search_shows_payloads_briefly_in_the_last_column(found_by: Any) -> None:
+    payloads = [{"text": "winter boots", "n": 1}, None, "long " * 100, {"b": True, "vector": [1]}]
+    path, queries = found_by(payloads)
+    shown = ["winter boots", "", ("long " * 12)[:59] + "…", "b: true"]
+    for options in ((), ("--explain",)):
+        heading, *lines = output("search", path, queries, "-k", 4, *options).splitlines()
+        assert heading.split()[-1] == "payload"
+        assert len(lines) == 16
+        start = heading.index("payload")
+        for line in lines:
+            name = int(line.split()[4])
+            assert line[start:] == shown[name].rstrip()
+
+
+def test_a_payload_cannot_move_the_cursor(found_by: Any) -> None:
+    path, queries = found_by(["\x1b[2J[bold]\n\tx", {"\x1b": "\x9b"}])
+    printed = output("search", path, queries, "-k", 2)
+    assert not set(printed) & {"\x1b", "\x9b", "\t"}
+    assert r"\x1b[2J[bold] x" in printed
+    assert r"\x1b: \x9b" in printed
+
+
+def test_without_payloads_there_is_no_column_for_them(shop: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "q.npy", rows(2)[0])
+    heading = output("search", shop, tmp_path / "q.npy").splitlines()[0]
+    assert heading.split() == ["query", "rank", "distance", "label", "id"]
+    for answer in answers("search", shop, tmp_path / "q.npy"):
+        assert all("payload" not in match for match in answer["matches"])
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=8,
+    ),
+    st.integers(2, 80),
+)
+def test_any_payload_is_told_in_one_line_that_fits(payload: Any, room: int) -> None:
+    line = told(payload, room)
+    assert line.isprintable()
+    assert cell_len(line) <= room
+    if isinstance(payload, str) and payload.isascii() and payload.isalnum():
+        assert line == payload if len(payload) <= room else line == payload[: room - 1] + "…"
+
+
+def test_the_example_in_the_docs_makes_entries_that_show_their_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "page.md").read_text()
+    (block,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True)
+    monkeypatch.chdir(tmp_path)
+    for command in re.findall(r"^everhash ((?:create|ingest) footwear.*)$", page, re.MULTILINE):
+        output(*command.split())
+    assert "everhash serve footwear.ever" in page
+    texts = [each.payload["text"] for each in carried(tmp_path / "footwear.ever").values()]
+    assert texts == ["winter boots", "boots for hiking", "red running shoes", "white summer shoes"]

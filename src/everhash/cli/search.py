@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,7 +16,9 @@ from rich.cells import cell_len
 from everhash import kernels
 from everhash.cli.arguments import Features, File, file_argument, known_labels, opened
 from everhash.cli.terminal import waiting
-from everhash.cli.words import print_json, shown
+from everhash.cli.words import print_json, shown, told
+from everhash.collection.collection import Collection
+from everhash.index.ids import Id
 from everhash.index.matches import Explanation, Matches
 from everhash.learn.options import whole_number
 from everhash.sources import read
@@ -23,6 +26,8 @@ from everhash.stream import as_rows
 
 BATCH = 1000
 """Queries answered at a time."""
+TOGETHER = 1000
+"""Entries whose payloads are read at a time."""
 
 
 def search(
@@ -61,7 +66,7 @@ def search(
             with waiting():
                 kernels.load_search()
             matches = collection.search(X, k, distance, labels=labels, explain=explain)
-            found = describe(matches, start)
+            found = describe(matches, _payloads(collection, matches), start)
             if as_json:
                 for answer in found:
                     print_json(answer)
@@ -82,7 +87,18 @@ def _read(
             return
 
 
-def describe(matches: Matches, first: int = 0) -> list[dict[str, Any]]:
+def _payloads(collection: Collection, matches: Matches) -> dict[Id, Any]:
+    """Return the payloads of those entries that carry one."""
+    found = (ids[:n] for ids, n in zip(matches.ids.tolist(), matches.counts.tolist(), strict=True))
+    names = iter(dict.fromkeys(chain.from_iterable(found)))
+    payloads: dict[Id, Any] = {}
+    while some := list(islice(names, TOGETHER)):
+        carried = zip(some, collection.attachments(some), strict=True)
+        payloads |= {name: each.payload for name, each in carried if each.payload is not None}
+    return payloads
+
+
+def describe(matches: Matches, payloads: Mapping[Id, Any], first: int = 0) -> list[dict[str, Any]]:
     """Return matches as plain values, one dictionary a query; `first` is the first's number."""
     answers = []
     for row in range(len(matches)):
@@ -96,6 +112,9 @@ def describe(matches: Matches, first: int = 0) -> list[dict[str, Any]]:
                 strict=True,
             )
         ]
+        for match in found:
+            if match["id"] in payloads:
+                match["payload"] = payloads[match["id"]]
         if matches.explanations:
             for match, why in zip(found, matches.explanations[row], strict=True):
                 match["why"] = _why(why)
@@ -121,6 +140,7 @@ def _why(explanation: Explanation) -> dict[str, Any]:
 
 def _print_table(found: list[dict[str, Any]], *, explain: bool) -> None:
     """Print matches in columns; far quicker than a Rich table, and easy to cut and grep."""
+    carry = any("payload" in match for answer in found for match in answer["matches"])
     rows = [
         [
             str(answer["query"]),
@@ -129,11 +149,13 @@ def _print_table(found: list[dict[str, Any]], *, explain: bool) -> None:
             "" if match["label"] is None else shown(match["label"]),
             shown(match["id"]),
             *((_in_words(match["why"]),) if explain else ()),
+            *((told(match["payload"]) if "payload" in match else "",) if carry else ()),
         ]
         for answer in found
         for rank, match in enumerate(answer["matches"], start=1)
     ]
-    heading = ["query", "rank", "distance", "label", "id", *(("why",) if explain else ())]
+    more = [name for name, there in (("why", explain), ("payload", carry)) if there]
+    heading = ["query", "rank", "distance", "label", "id", *more]
     widths = [max(map(cell_len, column)) for column in zip(heading, *rows, strict=True)]
     typer.secho(_line(heading, widths), bold=True)
     for row in rows:
