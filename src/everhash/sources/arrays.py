@@ -20,7 +20,7 @@ def read_arrays(arrays: Any, wanted: Wanted, rows: int, where: str = "") -> Iter
     if wanted != Wanted() or not 1 <= len(arrays) <= 3:
         got = f"{len(arrays)} arrays" + (" and names of columns" if wanted != Wanted() else "")
         message = f"{place(where)}expected X, (X, y) or (X, y, ids), got {got}"
-        raise InputError(message, hint="arrays have no names: leave out names of columns")
+        raise InputError(message, hint="arrays have no names: leave out features, label and id")
     X, y, ids = (*arrays, None, None)[:3]
     check_lengths(X, y, ids, where)
     for start in range(0, len(X), rows):

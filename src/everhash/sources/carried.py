@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from everhash.errors import InputError
 from everhash.sources.columns import Wanted, arrow, place
 
-WEIGHT = 64 << 20
+WEIGHT = 32 << 20
 """bytes a batch carries, about: who names a column of films is to get an error, and no crash"""
 
 AS_THEY_ARE = ("boolean", "integer", "string", "large_string", "string_view", "null")
@@ -76,7 +76,7 @@ def _values(name: str, column: Any, where: str, start: int) -> list[Any]:
         found.extend(map(_value, column))  # not a list of its own, or the row would not be known
     except _ForeignError as foreign:
         at = place(where, name, start + len(found))
-        hint = "leave the column out, or cast it to texts or numbers"
+        hint = "leave the column out, or cast it to texts or numbers; pictures are thumbnails"
         raise InputError(f"{at}expected what JSON has, got {foreign}", hint=hint) from None
     return found
 

@@ -28,6 +28,9 @@ def read_npy(path: str, wanted: Wanted, rows: int) -> Iterator[Batch]:
     """Map a .npy into memory and read it; its header has been checked by then."""
     if wanted.thumbnail is not None:
         raise no_bytes(path)
+    if wanted.payload is not None:
+        message = f"{place(path)}a .npy is the features and no more, so no payloads"
+        raise InputError(message, hint="an .npz can have them, in an array of their own")
     stored = _open_npy(path)
     check_features(stored.shape, stored.dtype, path)
     if stored.size:
