@@ -267,6 +267,21 @@ def test_search_takes_its_options(shop: Path, queries: Path) -> None:
             assert why["agree"] + len(why["differ"]) == 32
 
 
+def test_search_by_entries_is_that_of_the_library(
+    shop: Path, queries: Path, refused: Callable[..., str]
+) -> None:
+    found = answers("search", shop, "--like", "sku-3", "--like", 7, "-k", 4)
+    with everhash.open(shop, readonly=True) as library:
+        expected = library.search_like(["sku-3", 7], 4)
+    assert [[match["id"] for match in answer["matches"]] for answer in found] == (
+        expected.ids.tolist()
+    )
+    assert output("search", shop, "--like", "sku-3", "--only", "label-1", "-k", 1).count("\n") == 2
+    refused(2, "search", shop, says="a file of queries or --like")
+    refused(2, "search", shop, queries, "--like", "sku-3", says="a file of queries or --like")
+    refused(3, "search", shop, "--like", "sku-99", says="sku-99")
+
+
 def test_search_of_nothing_finds_nothing(tmp_path: Path, queries: Path) -> None:
     path = tmp_path / "empty.ever"
     output("create", path, "--dim", DIM)

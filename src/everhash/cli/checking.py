@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from everhash import sources
+from everhash.collection.attachments import pictured, written
 from everhash.collection.collection import Collection
 from everhash.errors import (
     DuplicateIdError,
@@ -33,6 +34,9 @@ class Plan:
     features: str | None
     label: str | None
     id: str | None
+    payload: str | list[str] | None
+    """The column whose values entries carry, or several of which they carry an object."""
+    thumbnail: str | None
     rows: int
     resume: bool
     unlabelled: bool
@@ -42,7 +46,13 @@ class Plan:
         for file in self.files:
             start = 0
             for batch in sources.read(
-                file, features=self.features, label=self.label, id=self.id, rows=self.rows
+                file,
+                features=self.features,
+                label=self.label,
+                id=self.id,
+                payload=self.payload,
+                thumbnail=self.thumbnail,
+                rows=self.rows,
             ):
                 yield file, start, batch
                 start += len(batch.X)
@@ -75,6 +85,7 @@ class Check:
             as_rows(batch.X, self.collection.hasher.n_features_in_, "the collection")
             self._look_at_labels(start, batch)
             self._look_at_ids(file, batch)
+            _look_at_carried(start, batch)
         except NotFiniteError as error:
             raise InputError(
                 f"{file}: row {start + error.row} holds NaN, infinity or a value beyond 1e37",
@@ -132,6 +143,20 @@ class Check:
                 f"{self._with_ids} has ids, {self._without_ids} has none",
                 hint="ingest them one after the other",
             )
+
+
+def _look_at_carried(start: int, batch: Batch) -> None:
+    """Refuse payloads and thumbnails that an entry may not carry."""
+    try:
+        for row, payload in enumerate(batch.payloads or (), start):
+            if payload is not None:
+                written(payload, f"row {row}: the payload")
+        for row, thumbnail in enumerate(batch.thumbnails or (), start):
+            if thumbnail is not None:
+                pictured(thumbnail, f"row {row}: the thumbnail")
+    except InputError as error:
+        error.hint += "; nothing was applied"
+        raise
 
 
 def _duplicate(value: Any, problem: str, hint: str) -> DuplicateIdError:

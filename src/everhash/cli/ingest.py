@@ -32,6 +32,13 @@ def ingest(
     features: Features = None,
     label: Annotated[str | None, typer.Option(help="Column of labels.")] = None,
     id_column: Annotated[str | None, typer.Option("--id", help="Column of ids.")] = None,
+    payload: Annotated[
+        list[str] | None,
+        typer.Option(help="Column that entries carry; several are carried as an object."),
+    ] = None,
+    thumbnail: Annotated[
+        str | None, typer.Option(help="Column of pictures that entries carry, as bytes.")
+    ] = None,
     rows: Annotated[int, typer.Option(help="Rows a batch; each batch is one commit.")] = 10_000,
     resume: Annotated[
         bool, typer.Option("--resume", help="Skip rows whose ids are there already; needs --id.")
@@ -57,7 +64,8 @@ def ingest(
         raise OptionError("--resume needs --id", hint="name the column of ids")
     whole_number("--rows", rows, least=1)
     read_durability(durability)
-    plan = Plan(sources, features, label, id_column, rows, resume, unlabelled)
+    columns = (features, label, id_column, _alone(payload), thumbnail)
+    plan = Plan(sources, *columns, rows, resume, unlabelled)
     task = Ingestion(path, plan, learn=not no_learn)
     try:
         with opened(path, durability=durability) as collection:
@@ -68,6 +76,12 @@ def ingest(
     except KeyboardInterrupt:
         typer.echo(task.interrupted(), err=True)
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _alone(payload: list[str] | None) -> str | list[str] | None:
+    """Return the one column whose values entries carry, or the several of an object."""
+    columns = list(dict.fromkeys(payload or ()))
+    return columns[0] if len(columns) == 1 else columns or None
 
 
 class Patience:
@@ -131,12 +145,14 @@ class Ingestion:
     def _apply(self, collection: Collection, batch: Batch) -> None:
         n = len(batch.X)
         if self.plan.resume and batch.ids is not None:
-            batch = _only(batch, ~collection.has(batch.ids))
+            batch = batch.part(np.flatnonzero(~collection.has(batch.ids)))
         if len(batch.X):
+            X, y, ids = batch
+            pictures = batch.thumbnails
             if self.learn:
-                collection.ingest(batch.X, batch.y, batch.ids)
+                collection.ingest(X, y, ids, payloads=batch.payloads, thumbnails=pictures)
             else:
-                collection.add(batch.X, batch.ids, batch.y)
+                collection.add(X, ids, y, payloads=batch.payloads, thumbnails=pictures)
         self.rows += len(batch.X)
         self.skipped += n - len(batch.X)
 
@@ -158,17 +174,6 @@ class Ingestion:
         how = rest if self.plan.id is None else "repeat the command with --resume for the rest"
         done = f"{self.rows + self.skipped:,} of {self.total:,} rows are safe in {shown(self.path)}"
         return f"interrupted: {done} ({how})"
-
-
-def _only(batch: Batch, wanted: np.ndarray[Any, np.dtype[np.bool_]]) -> Batch:
-    """Return some rows of a batch."""
-    if wanted.all():
-        return batch
-    rows = np.flatnonzero(wanted)
-    y, ids = batch.y, batch.ids
-    if y is not None:
-        y = y[rows] if isinstance(y, np.ndarray) else [y[row] for row in rows]
-    return Batch(batch.X[rows], y, None if ids is None else [ids[row] for row in rows])
 
 
 def briefly(stats: dict[str, Any]) -> str:

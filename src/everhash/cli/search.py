@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,9 +15,19 @@ from numpy.typing import NDArray
 from rich.cells import cell_len
 
 from everhash import kernels
-from everhash.cli.arguments import Features, File, file_argument, known_labels, opened
+from everhash.cli.arguments import (
+    Features,
+    File,
+    file_argument,
+    known_labels,
+    meant_ids,
+    opened,
+)
 from everhash.cli.terminal import waiting
-from everhash.cli.words import print_json, shown
+from everhash.cli.words import print_json, shown, told
+from everhash.collection.collection import Collection
+from everhash.errors import OptionError
+from everhash.index.ids import Id
 from everhash.index.matches import Explanation, Matches
 from everhash.learn.options import whole_number
 from everhash.sources import read
@@ -23,11 +35,19 @@ from everhash.stream import as_rows
 
 BATCH = 1000
 """Queries answered at a time."""
+TOGETHER = 1000
+"""Entries whose payloads are read at a time."""
 
 
 def search(
     path: File,
-    queries: Annotated[Path, file_argument("File of queries, of any kind ingest reads.")],
+    queries: Annotated[
+        Path | None, file_argument("File of queries, of any kind ingest reads.")
+    ] = None,
+    like: Annotated[
+        list[str] | None,
+        typer.Option(help="Search by this entry instead of a file; may be repeated."),
+    ] = None,
     k: Annotated[int, typer.Option("-k", help="Entries a query.")] = 10,
     distance: Annotated[
         Literal["asymmetric", "hamming"],
@@ -51,38 +71,62 @@ def search(
 
     Example: everhash search shop.ever query.npy -k 10 --only shoes --only boots
     """
+    if (queries is None) == (not like):
+        raise OptionError(
+            "expected a file of queries or --like ID", hint="one of them: search FILE --like sku-17"
+        )
     if limit is not None:
         whole_number("--limit", limit, least=1)
     with opened(path, readonly=True) as collection:
-        labels = known_labels(collection, only) if only else None
-        dim = collection.hasher.n_features_in_
-        for start, rows in _read(queries, features, limit):
-            X = as_rows(rows, dim, "the collection")
+        labels, start = known_labels(collection, only) if only else None, 0
+        for asked in _asked(collection, queries, like, features, limit):
             with waiting():
                 kernels.load_search()
-            matches = collection.search(X, k, distance, labels=labels, explain=explain)
-            found = describe(matches, start)
-            if as_json:
-                for answer in found:
-                    print_json(answer)
-            else:
-                _print_table(found, explain=explain)
+            search = collection.search_like if isinstance(asked, list) else collection.search
+            matches = search(asked, k, distance, labels=labels, explain=explain)
+            _print(describe(matches, _payloads(collection, matches), start), explain, as_json)
+            start += len(asked)
 
 
-def _read(
-    queries: Path, features: str | None, limit: int | None
-) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Read queries; yield the number of the first of each batch and their features."""
-    start = 0
+def _asked(
+    collection: Collection,
+    queries: Path | None,
+    like: list[str] | None,
+    features: str | None,
+    limit: int | None,
+) -> Iterator[NDArray[np.float32] | list[Id]]:
+    """Go through what is asked: ids of entries, or rows of a file."""
+    left = sys.maxsize if limit is None else limit
+    if queries is None:
+        yield meant_ids(collection, like or [])[:left]
+        return
     for batch in read(queries, features=features, rows=BATCH):
-        room = len(batch.X) if limit is None else limit - start
-        yield start, batch.X[:room]
-        start += len(batch.X)
-        if limit is not None and start >= limit:
+        yield as_rows(batch.X[:left], collection.hasher.n_features_in_, "the collection")
+        left -= len(batch.X)
+        if left <= 0:
             return
 
 
-def describe(matches: Matches, first: int = 0) -> list[dict[str, Any]]:
+def _print(found: list[dict[str, Any]], explain: bool, as_json: bool) -> None:
+    if not as_json:
+        _print_table(found, explain=explain)
+        return
+    for answer in found:
+        print_json(answer)
+
+
+def _payloads(collection: Collection, matches: Matches) -> dict[Id, Any]:
+    """Return the payloads of those entries that carry one."""
+    found = (ids[:n] for ids, n in zip(matches.ids.tolist(), matches.counts.tolist(), strict=True))
+    names = iter(dict.fromkeys(chain.from_iterable(found)))
+    payloads: dict[Id, Any] = {}
+    while some := list(islice(names, TOGETHER)):
+        carried = zip(some, collection.attachments(some), strict=True)
+        payloads |= {name: each.payload for name, each in carried if each.payload is not None}
+    return payloads
+
+
+def describe(matches: Matches, payloads: Mapping[Id, Any], first: int = 0) -> list[dict[str, Any]]:
     """Return matches as plain values, one dictionary a query; `first` is the first's number."""
     answers = []
     for row in range(len(matches)):
@@ -96,6 +140,9 @@ def describe(matches: Matches, first: int = 0) -> list[dict[str, Any]]:
                 strict=True,
             )
         ]
+        for match in found:
+            if match["id"] in payloads:
+                match["payload"] = payloads[match["id"]]
         if matches.explanations:
             for match, why in zip(found, matches.explanations[row], strict=True):
                 match["why"] = _why(why)
@@ -121,6 +168,7 @@ def _why(explanation: Explanation) -> dict[str, Any]:
 
 def _print_table(found: list[dict[str, Any]], *, explain: bool) -> None:
     """Print matches in columns; far quicker than a Rich table, and easy to cut and grep."""
+    carry = any("payload" in match for answer in found for match in answer["matches"])
     rows = [
         [
             str(answer["query"]),
@@ -129,11 +177,13 @@ def _print_table(found: list[dict[str, Any]], *, explain: bool) -> None:
             "" if match["label"] is None else shown(match["label"]),
             shown(match["id"]),
             *((_in_words(match["why"]),) if explain else ()),
+            *((told(match["payload"]) if "payload" in match else "",) if carry else ()),
         ]
         for answer in found
         for rank, match in enumerate(answer["matches"], start=1)
     ]
-    heading = ["query", "rank", "distance", "label", "id", *(("why",) if explain else ())]
+    more = [name for name, there in (("why", explain), ("payload", carry)) if there]
+    heading = ["query", "rank", "distance", "label", "id", *more]
     widths = [max(map(cell_len, column)) for column in zip(heading, *rows, strict=True)]
     typer.secho(_line(heading, widths), bold=True)
     for row in rows:

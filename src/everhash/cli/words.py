@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import typer
+from rich.cells import cell_len, set_cell_size
 
 
 def counted(n: int, one: str, many: str | None = None) -> str:
@@ -60,6 +61,30 @@ def shown(value: Any) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def told(payload: Any, room: int = 60) -> str:
+    """Return what a payload says, on one line and shortened to `room`; the page says it too.
+
+    >>> told({"price": 3, "title": "winter boots"}), told({"price": 3, "ok": True}), told(["a", 1])
+    ('winter boots', 'price: 3 · ok: true', 'a, 1')
+    """
+    line = shown(" ".join(_said(payload).split()))
+    return line if cell_len(line) <= room else set_cell_size(line, room - 1) + "…"
+
+
+def _said(payload: Any) -> str:
+    if isinstance(payload, list):
+        return ", ".join(map(_said, payload))
+    if not isinstance(payload, dict):
+        return payload if isinstance(payload, str) else json.dumps(payload)
+    titles = (payload.get(name) for name in ("text", "title", "name"))
+    title = next((title for title in titles if isinstance(title, str)), None)
+    if title is not None:
+        return title
+    rest = ((name, value) for name, value in payload.items() if name != "vector")
+    plain = ((n, v if isinstance(v, str) else json.dumps(v, ensure_ascii=False)) for n, v in rest)
+    return " · ".join(f"{name}: {value}" for name, value in plain)
 
 
 def print_json(value: Any) -> None:

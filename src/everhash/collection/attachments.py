@@ -66,9 +66,10 @@ def as_blobs(carried: Carried, n: int) -> Blobs:
     payloads, thumbnails = carried
     blobs: Blobs = {}
     for row, payload in enumerate(_column(payloads, n, "payloads")):
-        blobs[2 * row] = None if payload is None else _written(payload, row)
+        blobs[2 * row] = None if payload is None else written(payload, f"payload {row}")
     for row, thumbnail in enumerate(_column(thumbnails, n, "thumbnails")):
-        blobs[2 * row + 1] = None if thumbnail is None else _picture(thumbnail, row)
+        name = f"thumbnail {row}"
+        blobs[2 * row + 1] = None if thumbnail is None else pictured(thumbnail, name)
     return blobs
 
 
@@ -101,31 +102,31 @@ def _column(values: Any, n: int, what: str) -> list[Any]:
     return column
 
 
-def _written(payload: Any, row: int) -> bytes:
-    """Return a payload as compact JSON, if that reads as what it was."""
+def written(payload: Any, name: str) -> bytes:
+    """Return a payload as compact JSON, if that reads as what it was; messages call it `name`."""
     try:
         text = COMPACT.encode(payload)
         data = text.encode()
         if len(data) > limits.PAYLOAD:
-            message = f"payload {row} takes {len(data)} bytes, at most {limits.PAYLOAD} are kept"
+            message = f"{name} takes {len(data)} bytes, at most {limits.PAYLOAD} are kept"
             raise LimitError(message, hint=ELSEWHERE)
         same = bool(json.loads(text) == payload)
     except RecursionError:
-        raise _too_deep(row) from None
+        raise _too_deep(name) from None
     except LimitError:
         raise
     except (TypeError, ValueError) as error:
-        raise InputError(f"payload {row} is no JSON: {error!s:.100}", hint=JSON) from None
+        raise InputError(f"{name} is no JSON: {error!s:.100}", hint=JSON) from None
     if not same:
-        raise InputError(f"payload {row} would not be read as it was written", hint=JSON)
+        raise InputError(f"{name} would not be read as it was written", hint=JSON)
     if not _is_shallow(payload, limits.NESTING):
-        raise _too_deep(row)
+        raise _too_deep(name)
     return data
 
 
-def _too_deep(row: int) -> LimitError:
+def _too_deep(name: str) -> LimitError:
     return LimitError(
-        f"payload {row} is nested deeper than {limits.NESTING} lists and objects",
+        f"{name} is nested deeper than {limits.NESTING} lists and objects",
         hint="flatten it, or write the inner part as a text",
     )
 
@@ -138,16 +139,17 @@ def _is_shallow(value: Any, left: int) -> bool:
     return left > 0 and all(_is_shallow(part, left - 1) for part in inner)
 
 
-def _picture(thumbnail: Any, row: int) -> bytes:
+def pictured(thumbnail: Any, name: str) -> bytes:
+    """Return a thumbnail's bytes, if they are a picture's; messages call it `name`."""
     if not isinstance(thumbnail, bytes | bytearray | memoryview):
-        message = f"thumbnail {row} is no picture but a {type(thumbnail).__name__}"
+        message = f"{name} is no picture but a {type(thumbnail).__name__}"
         raise InputError(message, hint=PICTURE)
     data = bytes(thumbnail)
     if len(data) > limits.THUMBNAIL:
-        message = f"thumbnail {row} takes {len(data)} bytes, at most {limits.THUMBNAIL} are kept"
+        message = f"{name} takes {len(data)} bytes, at most {limits.THUMBNAIL} are kept"
         raise LimitError(message, hint="make the picture smaller")
     if image_type(data) is None:
-        raise InputError(f"thumbnail {row} is no picture: it starts {data[:8]!r}", hint=PICTURE)
+        raise InputError(f"{name} is no picture: it starts {data[:8]!r}", hint=PICTURE)
     return data
 
 

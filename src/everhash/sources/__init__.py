@@ -17,9 +17,12 @@ claims is held against the size of the file before anything is allocated for it.
     items.py    iterables
     tables.py   Parquet, Arrow, data frames
     arrays.py   what is in memory
+    carried.py  payloads out of columns
     columns.py  which columns are meant, and where a fault is; called by all
+    batch.py    what all of them give
 """
 
-from everhash.sources.reading import Batch, count_rows, read
+from everhash.sources.batch import Batch
+from everhash.sources.reading import count_rows, read
 
 __all__ = ["Batch", "count_rows", "read"]

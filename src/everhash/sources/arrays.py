@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from everhash import limits
 from everhash.errors import FeatureTypeError, IdError, InputError, LabelError, LimitError
-from everhash.sources.columns import Rows, Wanted, as_float32, place, ragged
+from everhash.sources.batch import Batch
+from everhash.sources.columns import Wanted, as_float32, place, ragged
 from everhash.sources.stored import Stored
 
 
-def read_arrays(arrays: Any, wanted: Wanted, rows: int, where: str = "") -> Iterator[Rows]:
+def read_arrays(arrays: Any, wanted: Wanted, rows: int, where: str = "") -> Iterator[Batch]:
     """Read X, (X, y) or (X, y, ids), of which y and ids may be None."""
     if wanted != Wanted() or not 1 <= len(arrays) <= 3:
         got = f"{len(arrays)} arrays" + (" and names of columns" if wanted != Wanted() else "")
@@ -53,7 +54,7 @@ def check_features(shape: tuple[int, ...], dtype: np.dtype[Any], where: str) -> 
         raise LimitError(f"{place(where)}{shape[1]} features a row, at most {limits.DIMS}")
 
 
-def as_rows(parts: Sequence[Any], where: str, start: int) -> Rows:
+def as_rows(parts: Sequence[Any], where: str, start: int) -> Batch:
     """Return X, y and ids of a batch, of which `start` is the first row."""
     X, y, ids = parts
     try:
@@ -64,7 +65,7 @@ def as_rows(parts: Sequence[Any], where: str, start: int) -> Rows:
     if table.dtype.kind == "O" and table.ndim == 2:
         _check_each(table, where, start)
     check_features(table.shape, table.dtype, where)
-    return as_float32(table), _as_labels(y), _as_ids(ids, where, start)
+    return Batch(as_float32(table), _as_labels(y), _as_ids(ids, where, start))
 
 
 def _check_each(X: Any, where: str, start: int) -> None:

@@ -18,9 +18,6 @@ from everhash.errors import EverhashError, InputError
 Kind = Literal["vectors", "numbers", "other"]
 """What a column holds: a list of numbers a row, a number a row, or anything else."""
 
-Rows = tuple[NDArray[np.float32], "list[Any] | NDArray[Any] | None", "list[int | str] | None"]
-"""Features, labels and ids of some rows."""
-
 
 class Wanted(NamedTuple):
     """The columns the user named."""
@@ -28,10 +25,30 @@ class Wanted(NamedTuple):
     features: str | None = None
     label: str | None = None
     id: str | None = None
+    payload: str | tuple[str, ...] | None = None
+    """The column whose value is the payload, or several that make an object of it."""
+    thumbnail: str | None = None
+
+    @property
+    def payload_columns(self) -> tuple[str, ...]:
+        """The columns that payloads are made of."""
+        return (self.payload,) if isinstance(self.payload, str) else self.payload or ()
+
+    @property
+    def carried(self) -> list[str]:
+        """The columns of payloads and thumbnails."""
+        return [*self.payload_columns, *filter(None, (self.thumbnail,))]
+
+    @property
+    def besides(self) -> list[str]:
+        """All columns but the features, each once."""
+        return list(dict.fromkeys([*filter(None, (self.label, self.id)), *self.carried]))
 
 
 def choose(columns: Iterable[tuple[str, Kind]], wanted: Wanted, where: str) -> list[str]:
     """Pick the features: those named, or else the only column of vectors, or all numbers.
+
+    Vectors may be carried as well; numbers that are carried are no features unless they are named.
 
     >>> columns = [("sku", "numbers"), ("v", "vectors"), ("price", "numbers")]
     >>> choose(columns, Wanted(id="sku"), "shop.parquet")
@@ -39,15 +56,16 @@ def choose(columns: Iterable[tuple[str, Kind]], wanted: Wanted, where: str) -> l
     """
     kinds = list(columns)
     names = [name for name, _ in kinds]
-    for name in filter(None, wanted[1:]):
+    for name in wanted.besides:
         if name not in names:
             raise missing(repr(name), names, where)
     if wanted.features is not None:
         features = matching(wanted.features, names, wanted)
     else:
-        free = [(name, kind) for name, kind in kinds if name not in wanted[1:]]
-        vectors = [name for name, kind in free if kind == "vectors"]
-        features = vectors or [name for name, kind in free if kind == "numbers"]
+        taken = (wanted.label, wanted.id, wanted.thumbnail)
+        vectors = [name for name, kind in kinds if kind == "vectors" and name not in taken]
+        numbers = [name for name, kind in kinds if kind == "numbers"]
+        features = vectors or [name for name in numbers if name not in wanted.besides]
         if len(vectors) > 1:
             message = (
                 f"{place(where)}{len(vectors)} columns hold vectors: {', '.join(vectors):.300}"
@@ -55,7 +73,7 @@ def choose(columns: Iterable[tuple[str, Kind]], wanted: Wanted, where: str) -> l
             raise InputError(message, hint=f"say which one, as in features={vectors[0]!r}")
     if not features:
         raise missing(repr(wanted.features) if wanted.features else "of numbers", names, where)
-    for name in (*features, *filter(None, wanted[1:])):
+    for name in (*features, *wanted.besides):
         if names.count(name) > 1:
             message = f"{place(where)}{names.count(name)} columns are called {name!r}"
             raise InputError(message, hint="give each column a name of its own")
@@ -65,14 +83,15 @@ def choose(columns: Iterable[tuple[str, Kind]], wanted: Wanted, where: str) -> l
 def matching(features: str, names: Sequence[str], wanted: Wanted) -> list[str]:
     """Return the columns that a name, a glob or a comma-separated list of them means.
 
-    A list keeps its order, a glob that of the table, and no glob means the label or the id.
+    A list keeps its order, a glob that of the table, and no glob means a column that is named as
+    something else.
 
     >>> matching("b,f*", ["f1", "f0", "fid", "b"], Wanted(id="fid"))
     ['b', 'f1', 'f0']
     """
     found: list[str] = []
     for part in [features] if features in names else map(str.strip, features.split(",")):
-        free = (name for name in names if name not in wanted[1:] and fnmatchcase(name, part))
+        free = (name for name in names if name not in wanted.besides and fnmatchcase(name, part))
         matches = [part] if part in names else list(free)
         if not matches:
             return []
@@ -96,6 +115,14 @@ def place(where: str, column: str | None = None, row: int | None = None) -> str:
     inside = [f"column {column!r:.80}"] if column is not None else []
     inside += [f"row {row}"] if row is not None else []
     return "".join(f"{part}: " for part in (where, ", ".join(inside)) if part)
+
+
+def no_bytes(where: str) -> InputError:
+    """Return the error for pictures out of a file that cannot hold any."""
+    return InputError(
+        f"{place(where)}such a file has no column of bytes, so no thumbnails",
+        hint="write a Parquet or Arrow file with the pictures' bytes in a column",
+    )
 
 
 def ragged(at: str, expected: int, got: int) -> InputError:

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from everhash.errors import FeatureTypeError, InputError
-from everhash.sources.columns import Rows, Wanted, arrow, choose, explained, place
+from everhash.sources.batch import Batch
+from everhash.sources.columns import Wanted, arrow, choose, explained, no_bytes, place
 from everhash.sources.tables import convert
 
 BLOCK = 1 << 20
@@ -18,12 +19,22 @@ BLOCK = 1 << 20
 INTEGERS = [(r"^-?(0|[1-9]\d{0,17})$", "int64"), (r"^-?(0|[1-9]\d{0,14})(\.0)?$", "float64")]
 """How integers look in a CSV, and how pandas writes them where there are gaps; 007 is a text."""
 
+VALUES = [
+    *INTEGERS,
+    (r"^-?(0|[1-9]\d{0,14})(\.\d{1,17})?([eE][+-]?\d{1,2})?$", "float64"),
+    (r"^([Tt]rue|TRUE|[Ff]alse|FALSE)$", "bool"),
+]
+"""How else a payload may look that is no text."""
 
-def read_csv(path: str, wanted: Wanted, rows: int) -> Iterator[Rows]:
+
+def read_csv(path: str, wanted: Wanted, rows: int) -> Iterator[Batch]:
     """Read a CSV, a few megabytes at a time. Without a header, all columns are features.
 
     An empty cell is a null; labels and ids are integers if all of the column is, and else texts.
+    What rows carry may also be all numbers or all booleans.
     """
+    if wanted.thumbnail is not None:
+        raise no_bytes(path)
     with explained(path, "csv", arrow().ArrowException, csv.Error):
         names, named = _csv_names(path)
         if not named and wanted != Wanted():
@@ -34,7 +45,7 @@ def read_csv(path: str, wanted: Wanted, rows: int) -> Iterator[Rows]:
         if names:
             features = choose([(n, "numbers" if n else "other") for n in names], wanted, path)
             with _csv_explained(path, names, named):
-                types = _csv_types(path, wanted) | dict.fromkeys(features, "float32")
+                types = _csv_types(path, wanted, features)
                 yield from convert(_open_csv(path, types, named), features, wanted, rows, path)
 
 
@@ -63,18 +74,20 @@ def _open_csv(path: str, types: dict[str, str], named: bool = True) -> Any:
     return of.open_csv(path, block, of.ParseOptions(newlines_in_values=True), cell)
 
 
-def _csv_types(path: str, wanted: Wanted) -> dict[str, str]:
-    """Return the types of label and id, read through for it: a type must fit all but gaps."""
+def _csv_types(path: str, wanted: Wanted, features: list[str]) -> dict[str, str]:
+    """Return the types of columns, read through for it: a type must fit all but gaps."""
     import pyarrow.compute as pc
 
-    named = {wanted.label: INTEGERS, wanted.id: INTEGERS[:1]}
+    values = {name: VALUES for name in wanted.payload_columns if name not in features}
+    named = values | {wanted.label: INTEGERS, wanted.id: INTEGERS[:1]}
     possible = {name: list(types) for name, types in named.items() if name is not None}
     for batch in _open_csv(path, dict.fromkeys(possible, "string")) if possible else ():
         for name, types in possible.items():
             cells = batch.column(name)
             fits = [pc.all(pc.match_substring_regex(cells, pattern)) for pattern, _ in types]
             types[:] = [t for t, fit in zip(types, fits, strict=True) if fit.as_py() is not False]
-    return {name: types[0][1] if types else "string" for name, types in possible.items()}
+    found = {name: types[0][1] if types else "string" for name, types in possible.items()}
+    return found | dict.fromkeys(features, "float32")
 
 
 @contextmanager

@@ -10,11 +10,12 @@ import numpy as np
 
 from everhash.errors import InputError
 from everhash.sources.arrays import as_array, as_rows, check_lengths, read_arrays
-from everhash.sources.columns import Kind, Rows, Wanted, choose, explained, matching
+from everhash.sources.batch import Batch
+from everhash.sources.columns import Kind, Wanted, choose, explained, matching
 from everhash.sources.tables import read_stream
 
 
-def read_items(items: Iterable[Any], wanted: Wanted, rows: int) -> Iterator[Rows]:
+def read_items(items: Iterable[Any], wanted: Wanted, rows: int) -> Iterator[Batch]:
     """Read an iterable of batches; or of rows, if the first item is one."""
     left = iter(items)
     for number, item in enumerate(left):
@@ -34,10 +35,10 @@ def read_items(items: Iterable[Any], wanted: Wanted, rows: int) -> Iterator[Rows
             yield _from_columns(item, names, wanted, where, 0)
 
 
-def _read_rows(first: Any, others: Iterator[Any], wanted: Wanted, rows: int) -> Iterator[Rows]:
+def _read_rows(first: Any, others: Iterator[Any], wanted: Wanted, rows: int) -> Iterator[Batch]:
     """Gather rows, each a mapping, into batches."""
     names = choose(_kinds(first, 1), wanted, "")
-    needed = {*names, *filter(None, wanted[1:])}
+    needed = {*names, *wanted.besides}
     left, start = chain([first], others), 0
     while group := list(islice(left, rows)):
         for row, item in enumerate(group, start):
@@ -49,9 +50,9 @@ def _read_rows(first: Any, others: Iterator[Any], wanted: Wanted, rows: int) -> 
         start += len(group)
 
 
-def _from_columns(columns: Any, names: list[str], wanted: Wanted, where: str, start: int) -> Rows:
+def _from_columns(columns: Any, names: list[str], wanted: Wanted, where: str, start: int) -> Batch:
     X = columns[names[0]]
-    y, ids = (None if name is None else columns[name] for name in wanted[1:])
+    y, ids = (None if name is None else columns[name] for name in (wanted.label, wanted.id))
     if len(names) > 1 or _depth(X)[0] == 1:
         with explained(where, "columns of equal length"):
             X = np.stack([as_array(columns[name]) for name in names], axis=1)

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from everhash.errors import DataMissingError, InputError, OptionError
 from everhash.sources import csvs, npy, tables
 from everhash.sources.arrays import read_arrays
-from everhash.sources.columns import Rows, Wanted, place, ragged
+from everhash.sources.batch import Batch
+from everhash.sources.columns import Wanted, place, ragged
 from everhash.sources.items import read_items
-
-
-class Batch(NamedTuple):
-    """Some rows, in the order `Collection.ingest` takes them."""
-
-    X: NDArray[np.float32]
-    """(n, d) features; may be read-only."""
-    y: list[Hashable | None] | NDArray[Any] | None
-    """A label a row, a set where there are several, None where there is none; or no labels."""
-    ids: list[int | str] | None
 
 
 def read(
@@ -33,6 +21,8 @@ def read(
     features: str | None = None,
     label: str | None = None,
     id: str | None = None,  # noqa: A002 - what people call it
+    payload: str | Sequence[str] | None = None,
+    thumbnail: str | None = None,
     rows: int = 10_000,
 ) -> Iterator[Batch]:
     """Read rows from `source`, at most `rows` at a time.
@@ -40,10 +30,14 @@ def read(
     Args:
         source: a path, arrays, a table, or an iterable of batches or rows; see `everhash.sources`.
         features: the column of vectors; or columns of numbers, as "f0,f1,f2" or "f*". By default
-            the only column of vectors, else all columns of numbers but label and id.
+            the only column of vectors, else all columns of numbers that are named as nothing else.
         label: the column of labels; a list is several labels, a null is none.
         id: the column of ids, integers or strings.
-        rows: the most rows of a batch.
+        payload: of a file or a table, the column that is each row's payload; or several, of which
+            it is an object, gaps left out. See `everhash.sources.carried` for what becomes of
+            values that JSON does not have.
+        thumbnail: of a Parquet or Arrow file or a table, the column of pictures, as bytes.
+        rows: the most rows of a batch; what weighs much comes in smaller ones.
 
     >>> [batch.y for batch in read(([[1, 2], [3, 4], [5, 6]], ["a", "b", "a"]), rows=2)]
     [['a', 'b'], ['a']]
@@ -53,12 +47,16 @@ def read(
     """
     if not isinstance(rows, int) or rows < 1:
         raise OptionError(f"rows must be a positive integer, got {rows!r:.80}")
-    wanted = Wanted(features, label, id)
+    names = payload if payload is None or isinstance(payload, str) else tuple(payload)
+    wanted = Wanted(features, label, id, names or None, thumbnail)
     if isinstance(source, str | os.PathLike):
         path = _existing(source)
         found = FORMATS[path.suffix.lower()][0](str(path), wanted, rows)
     elif hasattr(source, "__arrow_c_stream__"):
         found = tables.read_stream(source, wanted, rows)
+    elif wanted.carried:
+        message = f"only files and tables have columns to carry, got {type(source).__name__}"
+        raise InputError(message, hint="hand them to ingest as payloads= and thumbnails=")
     elif isinstance(source, tuple) or hasattr(source, "ndim"):
         found = read_arrays(source if isinstance(source, tuple) else (source,), wanted, rows)
     elif isinstance(source, Iterable) and not isinstance(source, bytes | bytearray):
@@ -69,17 +67,17 @@ def read(
     return _batches(found, rows)
 
 
-def _batches(found: Iterable[Rows], rows: int) -> Iterator[Batch]:
+def _batches(found: Iterable[Batch], rows: int) -> Iterator[Batch]:
     """Cut what is longer than `rows`, and hold every batch to the width of the first."""
     width, seen = None, 0
-    for X, y, ids in found:
-        width = X.shape[1] if width is None else width
-        if X.shape[1] != width:
-            raise ragged(place("", row=seen), width, X.shape[1])
-        for start in range(0, len(X), rows):
-            cut = slice(start, start + rows)
-            yield Batch(X[cut], y if y is None else y[cut], ids if ids is None else ids[cut])
-        seen += len(X)
+    for batch in found:
+        n, d = batch.X.shape
+        width = d if width is None else width
+        if d != width:
+            raise ragged(place("", row=seen), width, d)
+        for start in range(0, n, rows):
+            yield batch.part(slice(start, start + rows))
+        seen += n
 
 
 def count_rows(source: Any) -> int | None:
@@ -111,7 +109,7 @@ def _existing(source: str | os.PathLike[str]) -> Path:
     return path
 
 
-FORMATS: dict[str, tuple[Callable[..., Iterator[Rows]], Callable[[str], int | None]]] = {
+FORMATS: dict[str, tuple[Callable[..., Iterator[Batch]], Callable[[str], int | None]]] = {
     ".npy": (npy.read_npy, npy.count_npy),
     ".npz": (npy.read_npz, npy.count_npz),
     ".parquet": (tables.read_parquet, tables.count_rows),

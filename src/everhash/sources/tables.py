@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.errors import FeatureTypeError, IdError, InputError, LabelError
+from everhash.sources.batch import Batch
+from everhash.sources.carried import WEIGHT, as_payloads
 from everhash.sources.columns import (
     Kind,
-    Rows,
     Wanted,
     arrow,
     as_float32,
@@ -27,16 +28,20 @@ from everhash.sources.columns import (
 READ_AHEAD = 1 << 18
 """bytes of a Parquet column read at a time; left to itself, pyarrow holds the whole file"""
 
+PIECE = 100
+"""rows of a Parquet file read at a time where rows carry something: nobody knows how heavy it is"""
+
 TYPES = {
     "lists": ("list", "large_list", "fixed_size_list"),
     "numbers": ("floating", "integer", "boolean"),
     "labels": ("floating", "integer", "boolean", "string", "large_string", "string_view", "null"),
     "ids": ("integer", "string", "large_string", "string_view"),
+    "a picture's bytes": ("binary", "large_binary", "fixed_size_binary", "binary_view", "null"),
 }
 """What Arrow calls the types that can hold these."""
 
 
-def read_parquet(path: str, wanted: Wanted, rows: int) -> Iterator[Rows]:
+def read_parquet(path: str, wanted: Wanted, rows: int) -> Iterator[Batch]:
     """Read a Parquet file; of a row group, only what the next rows need is held."""
     pa = arrow()
     from pyarrow.parquet import ParquetFile
@@ -44,28 +49,38 @@ def read_parquet(path: str, wanted: Wanted, rows: int) -> Iterator[Rows]:
     with explained(path, "parquet", pa.ArrowException), pa.OSFile(path) as file:
         table = ParquetFile(file, pre_buffer=False, buffer_size=READ_AHEAD)
         features = choose(_kinds(table.schema_arrow), wanted, path)
-        batches = table.iter_batches(rows, columns=[*features, *filter(None, wanted[1:])])
+        piece = min(rows, PIECE) if wanted.carried else rows
+        batches = table.iter_batches(piece, columns=_needed(features, wanted))
         yield from convert(batches, features, wanted, rows, path)
 
 
-def read_arrow(path: str, wanted: Wanted, rows: int) -> Iterator[Rows]:
+def read_arrow(path: str, wanted: Wanted, rows: int) -> Iterator[Batch]:
     """Read an Arrow IPC file or stream, a record batch at a time."""
     pa = arrow()
     with explained(path, "arrow", pa.ArrowException), pa.memory_map(path) as file:
-        reader = _open_arrow(pa, file)
-        features = choose(_kinds(reader.schema), wanted, path)
+        schema = _open_arrow(pa, file).schema
+        features = choose(_kinds(schema), wanted, path)
+        needed = map(schema.names.index, _needed(features, wanted))
+        reader = _open_arrow(pa, file, included_fields=sorted(needed))
         count = getattr(reader, "num_record_batches", None)
         batches = reader if count is None else map(reader.get_batch, range(count))
         yield from convert(batches, features, wanted, rows, path)
 
 
-def _open_arrow(pa: Any, file: Any) -> Any:
+def _open_arrow(pa: Any, file: Any, **options: Any) -> Any:
+    file.seek(0)
     is_file = file.read(6) == b"ARROW1"
     file.seek(0)
-    return pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
+    how = pa.ipc.IpcReadOptions(**options)
+    return (pa.ipc.open_file if is_file else pa.ipc.open_stream)(file, options=how)
 
 
-def read_stream(source: Any, wanted: Wanted, rows: int, where: str = "") -> Iterator[Rows]:
+def _needed(features: list[str], wanted: Wanted) -> list[str]:
+    """Return all columns that are read, each once."""
+    return list(dict.fromkeys([*features, *wanted.besides]))
+
+
+def read_stream(source: Any, wanted: Wanted, rows: int, where: str = "") -> Iterator[Batch]:
     """Read what hands out Arrow data: a Table, a RecordBatchReader, a data frame."""
     pa = arrow()
     with explained(where or type(source).__name__, "a table", pa.ArrowException):
@@ -109,30 +124,39 @@ def _is(kind: Any, what: str) -> bool:
 
 def convert(
     batches: Iterable[Any], features: list[str], wanted: Wanted, rows: int, where: str
-) -> Iterator[Rows]:
-    """Turn record batches into rows, at most `rows` at a time."""
+) -> Iterator[Batch]:
+    """Turn record batches into rows, at most `rows` at a time; fewer, where they carry much."""
     start, width = 0, None
-    for table in _joined(batches, rows):
+    for table in _joined(batches, rows, wanted.carried):
         table.validate(full=True)  # offsets stay inside their buffers, before anything follows them
-        for offset in range(0, table.num_rows, rows):
-            cut = Cut(table.slice(offset, rows), where, start)
+        each = _weight(table, wanted.carried) // max(table.num_rows, 1)
+        step = min(rows, max(1, WEIGHT // max(each, 1)))
+        for offset in range(0, table.num_rows, step):
+            cut = Cut(table.slice(offset, step), where, start)
             X = cut.features(features, width)
             y = None if wanted.label is None else cut.labels(wanted.label)
-            yield X, y, None if wanted.id is None else cut.ids(wanted.id)
+            ids = None if wanted.id is None else cut.ids(wanted.id)
+            pictures = None if wanted.thumbnail is None else cut.thumbnails(wanted.thumbnail)
+            yield Batch(X, y, ids, cut.payloads(wanted), pictures)
             start, width = start + len(X), X.shape[1]
 
 
-def _joined(batches: Iterable[Any], rows: int) -> Iterator[Any]:
-    """Gather record batches into tables of `rows` rows or, where one has more, more."""
-    group, held = list[Any](), 0
+def _joined(batches: Iterable[Any], rows: int, carried: list[str]) -> Iterator[Any]:
+    """Gather record batches into tables of `rows` rows, or until what they carry weighs much."""
+    group, held, weight = list[Any](), 0, 0
     for batch in batches:
         group.append(batch)
-        held += batch.num_rows
-        if held >= rows:
+        held, weight = held + batch.num_rows, weight + _weight(batch, carried)
+        if held >= rows or weight >= WEIGHT:
             yield arrow().Table.from_batches(group)
-            group, held = [], 0
+            group, held, weight = [], 0, 0
     if group:
         yield arrow().Table.from_batches(group)
+
+
+def _weight(part: Any, columns: list[str]) -> int:
+    """Return how many bytes some columns have."""
+    return sum(part.column(name).nbytes for name in columns)
 
 
 class Cut(NamedTuple):
@@ -169,6 +193,22 @@ class Cut(NamedTuple):
         self._expect(name, column.type, "ids", IdError)
         return list(column.to_pylist())
 
+    def payloads(self, wanted: Wanted) -> list[Any] | None:
+        """Return a payload a row, or None if there are none to be."""
+        columns = {name: self.table.column(name) for name in wanted.payload_columns}
+        return as_payloads(columns, wanted, self.where, self.start)
+
+    def thumbnails(self, name: str) -> list[bytes | None]:
+        """Return a picture a row: bytes, or what Hugging Face has, a struct of bytes and a path."""
+        column = self._column(name)
+        if _is(column.type, "struct") and column.type.get_field_index("bytes") >= 0:
+            import pyarrow.compute as pc
+
+            column = pc.struct_field(column, "bytes")
+        hint = "put the bytes of PNG, JPEG, GIF or WebP files there; no path is followed"
+        self._expect(name, column.type, "a picture's bytes", InputError, hint)
+        return list(column.to_pylist())
+
     def _column(self, name: str) -> Any:
         """Return a column without extension type and dictionary."""
         chunks = self.table.column(name)
@@ -197,10 +237,11 @@ class Cut(NamedTuple):
         self._no_null(name, values, width)
         return as_float32(values.to_numpy(zero_copy_only=False))
 
-    def _expect(self, name: str, kind: Any, what: str, error: Any) -> None:
+    def _expect(
+        self, name: str, kind: Any, what: str, error: Any, hint: str = "name another, or cast it"
+    ) -> None:
         if not _is(kind, what):
-            at = place(self.where, name)
-            raise error(f"{at}expected {what}, got {kind!s:.80}", hint="name another, or cast it")
+            raise error(f"{place(self.where, name)}expected {what}, got {kind!s:.80}", hint=hint)
 
     def _no_null(self, name: str, values: Any, width: int = 1, error: Any = InputError) -> None:
         if values.null_count:
