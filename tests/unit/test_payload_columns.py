@@ -96,6 +96,7 @@ PLAIN: dict[str, tuple[pa.Array, list[Any]]] = {
     "floats of 16 bits": (pa.array([0.1], pa.float16()), [0.1]),
     "decimals": (pa.array([Decimal("12.50"), None, Decimal("-0.01")]), ["12.50", None, "-0.01"]),
     "dates": (pa.array([date(2024, 5, 1), None]), ["2024-05-01", None]),
+    "dates far away": (pa.array([2**31 - 1], pa.int32()).view(pa.date32()), ["5881580-07-11"]),
     "dates of 64 bits": (pa.array([date(1960, 1, 2)], pa.date64()), ["1960-01-02"]),
     "times": (pa.array([time(7, 5), time(7, 5, 0, 250_000)]), ["07:05:00", "07:05:00.25"]),
     "moments": (pa.array([DAY.replace(tzinfo=None), None]), ["2024-05-01T10:30:00", None]),
@@ -490,6 +491,17 @@ def test_columns_that_nobody_asked_for_are_not_read(tmp_path: Path) -> None:
 
 
 # Damage
+
+
+def test_offsets_that_lead_astray_are_not_followed(tmp_path: Path) -> None:
+    """What a column weighs is asked only after that, or pyarrow would read anywhere."""
+    deep = [[[i] for i in range(77)], [[i] for i in range(63)]]
+    path = write_arrow(table_of(deep=deep), tmp_path / "a.arrow")
+    offsets, astray = (np.array([0, 77, end], np.int32).tobytes() for end in (140, 2**30))
+    content = path.read_bytes()
+    assert content.count(offsets) == 1
+    path.write_bytes(content.replace(offsets, astray))
+    refused(f"^{path}: ", path, features="v", payload="deep")
 
 
 def outcome(path: Path, columns: list[str]) -> str:

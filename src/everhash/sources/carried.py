@@ -102,7 +102,10 @@ def _text(scalar: Any) -> str:
 
 
 def _decimal(scalar: Any) -> str:
-    return format(scalar.as_py(), "f")
+    try:
+        return format(scalar.as_py(), "f")
+    except ArithmeticError:  # more digits than its type has: damaged
+        raise _ForeignError(f"no {scalar.type}") from None
 
 
 def _float(scalar: Any) -> float | None:
@@ -121,23 +124,25 @@ def _finite(number: float) -> float | None:
 
 
 def _date(scalar: Any) -> str | None:
-    return _iso(scalar.value, "D" if scalar.type.bit_width == 32 else "ms", slice(10))
+    text = _iso(scalar.value, "D" if scalar.type.bit_width == 32 else "ms")
+    return text and text.partition("T")[0]
 
 
 def _time(scalar: Any) -> str | None:
-    return _iso(scalar.value, scalar.type.unit, slice(11, None))
+    text = _iso(scalar.value, scalar.type.unit)
+    return text and text.partition("T")[2]
 
 
 def _moment(scalar: Any) -> str | None:
-    text = _iso(scalar.value, scalar.type.unit, slice(None))
+    text = _iso(scalar.value, scalar.type.unit)
     return text if text is None or scalar.type.tz is None else f"{text}Z"
 
 
-def _iso(value: int, unit: str, part: slice) -> str | None:
+def _iso(value: int, unit: str) -> str | None:
     text = str(np.int64(value).view(f"M8[{unit}]"))
     if text == "NaT":
         return None
-    return text[part].rstrip("0").rstrip(".") if "." in text[part] else text[part]
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _list(scalar: Any) -> list[Any]:

@@ -128,7 +128,6 @@ def convert(
     """Turn record batches into rows, at most `rows` at a time; fewer, where they carry much."""
     start, width = 0, None
     for table in _joined(batches, rows, wanted.carried):
-        table.validate(full=True)  # offsets stay inside their buffers, before anything follows them
         each = _weight(table, wanted.carried) // max(table.num_rows, 1)
         step = min(rows, max(1, WEIGHT // max(each, 1)))
         for offset in range(0, table.num_rows, step):
@@ -145,6 +144,7 @@ def _joined(batches: Iterable[Any], rows: int, carried: list[str]) -> Iterator[A
     """Gather record batches into tables of `rows` rows, or until what they carry weighs much."""
     group, held, weight = list[Any](), 0, 0
     for batch in batches:
+        batch.validate(full=True)  # offsets stay inside their buffers, before anything follows them
         group.append(batch)
         held, weight = held + batch.num_rows, weight + _weight(batch, carried)
         if held >= rows or weight >= WEIGHT:
