@@ -1,16 +1,20 @@
 """Who may ask: roles of routes, keys, and what protects a local service from web pages.
 
 A browser shows any page, and a page may send requests to this machine. Without keys, the Host
-header has to name this machine (a name that was made to point here does not), and whatever is
-posted has to come from a page of this service, or from no page at all.
+header has to name this machine (a name that was made to point here does not), and whatever is asked
+has to come from a page of this service, or from no page at all.
+
+A path that is none of those in `ROLES` goes no further than here: what the framework would take for
+one of its routes is not to be found out by others.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import Any
 
-from everhash.errors import ServiceError
+from everhash.errors import ServiceError, UnknownNameError
 from everhash.serve.errors import RefusedError
 from everhash.serve.keys import Keys
 
@@ -47,6 +51,7 @@ ROLES: dict[str, str | None] = {
 }
 """What a key has to allow for each route; None where no key is needed."""
 LOCAL = {b"localhost", b"127.0.0.1", b"[::1]"}
+HOST = re.compile(rb"(?:\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[0-9a-z.]+))(?::[0-9]*)?")
 WITH_KEY = "send a key as `Authorization: Bearer KEY`; `everhash key` makes one"
 
 
@@ -80,12 +85,21 @@ class Access:
             headers: Headers = scope["headers"]
             if self._keys is None:
                 check_host(headers)
-            if scope["method"] != "GET":
+            route = route_of(scope["path"])
+            if route != "/":  # which other sites may link to
                 check_origin(headers)
-            role = ROLES.get(route_of(scope["path"]))
+            if route not in ROLES:
+                raise no_route(scope["path"])
+            role = ROLES[route]
             if role is not None and self._keys is not None:
                 check_key(headers, role, self._keys)
         await self._app(scope, receive, send)
+
+
+def no_route(path: str) -> RefusedError:
+    """Return the refusal of a path that leads nowhere."""
+    error = UnknownNameError(f"no route {path!r:.80}", hint="see /openapi.json")
+    return RefusedError(404, error)
 
 
 def header(headers: Headers, name: bytes) -> bytes:
@@ -98,9 +112,9 @@ def header(headers: Headers, name: bytes) -> bytes:
 
 def check_host(headers: Headers) -> None:
     """Refuse a request that was meant for another host."""
-    host = header(headers, b"host")
-    name = host[: host.rfind(b"]") + 1] or host.partition(b":")[0]
-    if name not in LOCAL and not _is_loopback(name.strip(b"[]").decode("latin-1")):
+    host = header(headers, b"host").lower()
+    found = HOST.fullmatch(host)
+    if host not in LOCAL and not (found and _is_loopback(found)):
         raise RefusedError(
             403,
             ServiceError(
@@ -110,8 +124,9 @@ def check_host(headers: Headers) -> None:
         )
 
 
-def _is_loopback(name: str) -> bool:
-    if name.lower() == "localhost":
+def _is_loopback(host: re.Match[bytes]) -> bool:
+    name = (host["six"] or host["name"]).decode()
+    if name == "localhost":
         return True
     try:
         return ipaddress.ip_address(name).is_loopback
@@ -120,9 +135,10 @@ def _is_loopback(name: str) -> bool:
 
 
 def check_origin(headers: Headers) -> None:
-    """Refuse what a page of another site has posted."""
-    origin = header(headers, b"origin")
-    if origin and origin.partition(b"://")[2].lower() != header(headers, b"host").lower():
+    """Refuse what a page of another site asks for."""
+    origin, site = header(headers, b"origin"), header(headers, b"sec-fetch-site")
+    own = origin.partition(b"://")[2].lower() == header(headers, b"host").lower()
+    if (origin and not own) or site == b"cross-site":
         raise RefusedError(
             403,
             ServiceError("a page of another site may not do this", hint="open the service's own"),

@@ -13,8 +13,8 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute
 
 from everhash.collection.collection import Collection
-from everhash.errors import EverhashError, InputError, OptionError, ServiceError, UnknownNameError
-from everhash.serve.access import ROLES, Access
+from everhash.errors import InputError, OptionError, ServiceError
+from everhash.serve.access import ROLES, Access, no_route
 from everhash.serve.describing import describe
 from everhash.serve.errors import JSON, RefusedError, answer_to
 from everhash.serve.gate import Gate
@@ -98,8 +98,7 @@ def _refusal(request: Request, raised: Exception) -> RefusedError:
         return RefusedError(422, InputError(f"{where}: {first['msg']}", hint="see /openapi.json"))
     path = f"{request.url.path!r:.80}"
     if isinstance(raised, HTTPException) and raised.status_code == 404:
-        error: EverhashError = UnknownNameError(f"no route {path}", hint="see /openapi.json")
-        return RefusedError(404, error)
+        return no_route(request.url.path)
     if isinstance(raised, HTTPException) and raised.status_code == 405:
         allowed = dict(raised.headers or {})
         hint = f"allowed: {allowed.get('Allow', 'another one')}"

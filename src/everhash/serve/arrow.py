@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -182,11 +184,38 @@ def _column(table: Any, name: str) -> Any:
     column, field = table.column(name), table.schema.field(name)
     if name == "vector":
         return _rows(column)
-    values = column.to_pylist()
+    values = _values(column)
     as_json = (field.metadata or {}).get(AS_JSON[0]) == AS_JSON[1]
     if name == "payload" or (name in ("id", "label") and as_json):
         return [None if text is None else _json(text, name) for text in values]
     return values
+
+
+def _values(column: Any) -> list[Any]:
+    """Return a column as a list; values that rows share are taken once and not copied for each."""
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):
+        return [value for chunk in column.chunks for value in _shared(chunk)]
+    if hasattr(column.type, "value_type") and types.is_dictionary(column.type.value_type):
+        return [
+            None if start is None else shared[start:end]
+            for chunk in column.chunks
+            for shared in [_shared(chunk.values)]
+            for start, end in _ranges(chunk)
+        ]
+    return list(column.to_pylist())
+
+
+def _shared(chunk: Any) -> list[Any]:
+    values = chunk.dictionary.to_pylist()
+    return [None if i is None else values[i] for i in chunk.indices.to_pylist()]
+
+
+def _ranges(chunk: Any) -> Iterator[tuple[int | None, int | None]]:
+    offsets, there = chunk.offsets.to_pylist(), chunk.is_valid().to_pylist()
+    for valid, (start, end) in zip(there, pairwise(offsets), strict=True):
+        yield (start, end) if valid else (None, None)
 
 
 def _json(text: Any, name: str) -> Any:

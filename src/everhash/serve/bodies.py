@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.errors import FeatureTypeError, InputError
+from everhash import limits as library
+from everhash.errors import FeatureTypeError, InputError, LimitError
 from everhash.serve.answers import ARROW
 from everhash.serve.arrow import read_table
 from everhash.serve.errors import too_large, unsupported
@@ -100,6 +101,9 @@ def read_npy(content: bytes, most: int) -> NDArray[Any]:
         message = f"features must be numbers, got {stored.dtype!s:.80}"
         raise FeatureTypeError(message, hint="np.save(file, X.astype(np.float32))")
     check_count(stored.shape[0], most, "rows")
+    if stored.shape[1] > library.DIMS:
+        message = f"{stored.shape[1]} features, at most {library.DIMS}"
+        raise LimitError(message, hint="send rows of fewer features")
     if stored.size != len(content) - stored.offset:
         there = len(content) - stored.offset
         message = f"the body: expected {stored.size} bytes for shape {stored.shape}, got {there}"

@@ -24,8 +24,12 @@ from everhash.index.query import DISTANCES
 from everhash.learn.model_format import label_from_json
 from everhash.serve import limits
 from everhash.serve.bodies import Given, check_count
+from everhash.stream import as_label
 
 MISSING = object()
+NUMBERS = {int, float, bool, type(None)}
+"""What stands in a row; null is not finite, and the library says so."""
+ROW = '{"rows": [[0.1, 2, -3]]} is one row of three features'
 
 
 def take(given: Given, name: str) -> Any:
@@ -43,15 +47,25 @@ def rows_of(given: Given, most: int, what: str = "rows") -> NDArray[Any]:
         check_count(len(rows), most, what)
         return rows
     listed = _listed(rows, "rows", most, what)
+    _check_numbers(listed)
     try:
-        table = np.asarray(listed)
+        return np.asarray(listed)
     except (ValueError, OverflowError) as error:
         raise InputError(
             f"X is no table of rows: {error!s:.200}", hint="rows of one length"
         ) from None
-    if table.dtype.kind not in "fiubO":
-        raise FeatureTypeError("features must be numbers, got text", hint="write them unquoted")
-    return table
+
+
+def _check_numbers(listed: list[Any]) -> None:
+    """Refuse what is no number: in an array, each cell would be as wide as the longest text."""
+    for number, row in enumerate(listed):
+        if not isinstance(row, list):
+            problem = f"row {number}: expected a list of numbers, got {_kind(row)}"
+            raise InputError(problem, hint=ROW)
+        if not NUMBERS.issuperset(map(type, row)):
+            cell = next(cell for cell in row if type(cell) not in NUMBERS)
+            problem = f"row {number}: features must be numbers, got {_kind(cell)}"
+            raise FeatureTypeError(problem, hint=ROW)
 
 
 def _listed(value: Any, name: str, most: int, what: str | None = None) -> list[Any]:
@@ -64,8 +78,8 @@ def _listed(value: Any, name: str, most: int, what: str | None = None) -> list[A
 
 
 def _kind(value: Any) -> str:
-    kinds = {dict: "an object", str: "a text", bool: "true or false", type(None): "null"}
-    return kinds.get(type(value), "a number")
+    kinds = {dict: "an object", list: "a list", str: "a text", bool: "true or false"}
+    return "null" if value is None else kinds.get(type(value), "a number")
 
 
 def ids_of(given: Given, name: str = "ids", most: int = limits.ROWS) -> list[Any] | None:
@@ -85,7 +99,9 @@ def labels_of(given: Given, name: str = "labels") -> list[Any] | None:
     value = given.fields.get(name)
     if value is None:
         return None
-    return [_of_row(told, row) for row, told in enumerate(_listed(value, name, limits.ROWS))]
+    listed = _listed(value, name, limits.ROWS)
+    check_count(sum(len(told) for told in listed if isinstance(told, list)), limits.GIVEN, name)
+    return [_of_row(told, row) for row, told in enumerate(listed)]
 
 
 def _of_row(told: Any, row: int) -> Any:
@@ -102,12 +118,17 @@ def label_of(told: Any, row: int = 0) -> Hashable:
         raise LabelError(
             f"row {row}: {_kind(told)} cannot be a label", hint="labels are texts or numbers"
         ) from None
-    text = label if isinstance(label, str) else repr(label)
-    if len(text) > limits.LABEL:
+    if len(label if isinstance(label, str) else repr(label)) > limits.LABEL:
         raise LimitError(f"row {row}: a label of more than {limits.LABEL} characters")
-    if not is_text(text):
+    if not _is_unicode(label):
         raise LabelError(f"row {row}: a label is not Unicode", hint="it has half a surrogate pair")
-    return label
+    return as_label(label, row)
+
+
+def _is_unicode(label: Any) -> bool:
+    if isinstance(label, tuple):
+        return all(map(_is_unicode, label))
+    return not isinstance(label, str) or is_text(label)
 
 
 def is_text(value: str) -> bool:

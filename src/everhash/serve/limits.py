@@ -20,6 +20,9 @@ QUERIES = 1_000
 ROWS = 10_000
 """rows, or ids, of any other request"""
 
+GIVEN = 100_000
+"""labels of all rows of a request"""
+
 BODY = 64 << 20
 """bytes of a body"""
 

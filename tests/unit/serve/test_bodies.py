@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.lib import format as npy_format
 
-from everhash.errors import FeatureTypeError, InputError
-from everhash.serve.arrow import MESSAGES, read_table
+from everhash.errors import FeatureTypeError, InputError, LabelError
+from everhash.serve.arrow import MESSAGES, _values, read_table
 from everhash.serve.bodies import read_json, read_npy
 from everhash.serve.errors import RefusedError
+from everhash.serve.fields import label_of
 from tests.unit.serve.serving import PNG, arrow, npy, vectors
 
 MOST = 100
@@ -252,3 +253,50 @@ def test_json_of_any_kind_is_an_object_or_refused(value: Any) -> None:
     wrapped = json.dumps({"rows": value}).encode()
     found = read_json(wrapped, frozenset({"rows"}))["rows"]
     assert repr(found) == repr(value)
+
+
+HALF = "\ud800"
+
+
+@pytest.mark.parametrize("bad", [HALF, {"tuple": [HALF]}, {"tuple": [{"tuple": [HALF]}]}])
+def test_half_a_surrogate_is_no_label_however_deep_it_stands(bad: Any) -> None:
+    with pytest.raises(LabelError, match="Unicode"):
+        label_of(bad)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), {"tuple": [1, float("nan")]}])
+def test_what_no_label_equals_is_none(bad: Any) -> None:
+    with pytest.raises(LabelError):
+        label_of(bad)
+
+
+@given(
+    rows=st.lists(st.none() | st.lists(st.none() | st.sampled_from(["ant", "bee", ""]))),
+    cut=st.integers(0, 5),
+)
+def test_values_that_rows_of_a_table_share_are_read_as_others(rows: list[Any], cut: int) -> None:
+    texts, shared = pa.list_(pa.string()), pa.list_(pa.dictionary(pa.int32(), pa.string()))
+    plain = pa.chunked_array([pa.array(rows, texts)[cut:], pa.array(rows[:cut], texts)])
+    flat = pa.chunked_array(
+        [pa.array([row[0] if row else None for row in rows], pa.string())[cut:]]
+    )
+    encoded = pa.chunked_array([pa.array(chunk.to_pylist(), shared) for chunk in plain.chunks])
+    assert _values(encoded) == plain.to_pylist()
+    assert _values(encoded.slice(1)) == plain.to_pylist()[1:]
+    assert _values(flat.dictionary_encode()) == flat.to_pylist()
+
+
+def test_a_long_value_that_many_rows_share_is_held_once() -> None:
+    column = pa.chunked_array([pa.array(["x" * 100_000] * 1000).dictionary_encode()])
+    tracemalloc.start()
+    assert len(_values(column)) == 1000
+    assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("shape", [(0, 10**30), (0, 2**62), (1, 16_385), (0, 16_385)])
+def test_an_array_of_impossible_rows_is_refused(shape: tuple[int, int]) -> None:
+    head = str({"descr": "<f4", "fortran_order": False, "shape": shape}).encode().ljust(117) + b"\n"
+    body = b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head
+    with pytest.raises(InputError):
+        read_npy(body, 1000)
