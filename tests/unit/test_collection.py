@@ -313,7 +313,7 @@ def test_some_entries_by_their_number(filled: Collection) -> None:
     assert (
         list(filled.entries(5, 5)) == list(filled.entries(400)) == list(filled.entries(6, 2)) == []
     )
-    with pytest.raises(OptionError, match="negative"):
+    with pytest.raises(OptionError, match="at least 0"):
         next(filled.entries(-1))
 
 

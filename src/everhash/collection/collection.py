@@ -154,12 +154,12 @@ class Collection(Readable):
         there for the newest state only.
         """
         with self._turn:
-            if dry_run:
+            if dry_run and self._store.readonly:
                 with self._reading_features() as index:
                     return index.refresh(dry_run=True)
-            return report_of(self.refresh_steps())
+            return report_of(self.refresh_steps(dry_run=dry_run))
 
-    def refresh_steps(self) -> Generator[float, None, RefreshReport]:
+    def refresh_steps(self, *, dry_run: bool = False) -> Generator[float, None, RefreshReport]:
         """Refresh a slice at a time, yielding the share done; any other call may come in between.
 
         All of it becomes true with the last step, and nothing if that is not reached. The report is
@@ -167,7 +167,7 @@ class Collection(Readable):
         """
         with self._turn:
             index = self._writable().index
-            steps = index.refresh_steps()
+            steps = index.refresh_steps(dry_run=dry_run)
         with closing(steps):
             while (share := self._step(index, steps)) is not None:
                 yield share
@@ -181,7 +181,7 @@ class Collection(Readable):
                     "a call in between failed, which undid the refresh", hint="refresh again"
                 )
             share = next(steps, None)
-            if share is None:
+            if share is None and not index.last_refresh.dry_run:
                 with self._changing() as pending:
                     pending.refreshed = index.last_refresh
             return share

@@ -28,17 +28,17 @@ class LabelInfo:
     """(bits,) of -1 and +1 on the bits of its cycle; None where the method has no codewords."""
 
 
-def label_infos(hasher: StreamHasher, index: Index) -> list[LabelInfo]:
-    """Return all labels in order of arrival."""
-    labels, lessons = hasher.labels_, _lessons(hasher)
+def label_infos(hasher: StreamHasher, index: Index, numbers: range) -> list[LabelInfo]:
+    """Return labels by their numbers in order of arrival."""
+    some = slice(numbers.start, numbers.stop)
+    labels, lessons = hasher.labels_[some], _lessons(hasher)
     nothing = [None] * len(labels)
-    words = list(hasher.words_.copy()) if hasher.assigns_codewords else nothing
     columns = (
         labels,
-        hasher.label_cycles_.tolist(),
-        _entries(index, len(labels)),
-        nothing if lessons is None else lessons.tolist(),
-        words,
+        hasher.label_cycles_[some].tolist(),
+        _entries(index, numbers),
+        nothing if lessons is None else lessons[some].tolist(),
+        list(hasher.words_[some].copy()) if hasher.assigns_codewords else nothing,
     )
     return [LabelInfo(*row) for row in zip(*columns, strict=True)]
 
@@ -50,12 +50,11 @@ def _lessons(hasher: StreamHasher) -> NDArray[np.int64] | None:
     return None
 
 
-def _entries(index: Index, n_labels: int) -> list[int]:
+def _entries(index: Index, numbers: range) -> list[int]:
     """Return how many entries have each label."""
     if index.hasher.assigns_codewords:
-        return [index._postings.count(number) for number in range(n_labels)]
-    single = index._labels.rows[index._labels.rows >= 0]
-    several = [number for of in index._labels.several.values() for number in of]
-    counts = np.bincount(single, minlength=n_labels)
-    counts += np.bincount(np.array(several, np.int64), minlength=n_labels)
-    return [int(count) for count in counts]
+        return [index._postings.count(number) for number in numbers]
+    rows, several = index._labels.rows, index._labels.several.values()
+    every = np.concatenate([rows[rows >= 0], np.array([n for of in several for n in of], np.int64)])
+    counts = np.bincount(every, minlength=numbers.stop)
+    return [int(counts[number]) for number in numbers]

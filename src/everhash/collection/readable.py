@@ -19,7 +19,7 @@ from everhash.collection.following import follow
 from everhash.collection.labels import LabelInfo, label_infos
 from everhash.collection.loading import Loaded, load
 from everhash.errors import OptionError
-from everhash.index.index import Entry, Index
+from everhash.index.index import Entry, Index, Page
 from everhash.index.matches import Matches
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.store.store import Store
@@ -74,18 +74,19 @@ class Readable:
         with self._turn:
             return self._state().index.get(ids)
 
+    def page(
+        self, start: int = 0, limit: int = 100, stop: int | None = None, *, unlabelled: bool = False
+    ) -> Page:
+        """Return entries in order of arrival, and where to go on; see `Index.page`."""
+        with self._turn:
+            return self._state().index.page(start, limit, stop, unlabelled=unlabelled)
+
     def entries(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
         """Go through entries in order of arrival: those from number `start` up to `stop`."""
-        check_start(start)
-        while stop is None or start < stop:
-            with self._turn:
-                index = self._state().index
-                if start >= index.arrived:
-                    return
-                after = start + ENTRIES if stop is None else min(start + ENTRIES, stop)
-                entries = index.entries(start, after)
-            yield from entries
-            start = after
+        place: int | None = start
+        while place is not None:
+            found, place = self.page(place, ENTRIES, stop)
+            yield from found
 
     def attachments(self, ids: Iterable[Any]) -> list[Attachment]:
         """Return what entries carry, read from the file as it is now.
@@ -118,11 +119,13 @@ class Readable:
             with self._store.reading():
                 yield self._move_on().index
 
-    def labels(self) -> list[LabelInfo]:
-        """Return all labels in order of arrival, and how each of them stands."""
+    def labels(self, start: int = 0, stop: int | None = None) -> list[LabelInfo]:
+        """Return labels in order of arrival, from number `start` up to `stop`: how each stands."""
         with self._turn:
             state = self._state()
-            return label_infos(state.hasher, state.index)
+            return label_infos(
+                state.hasher, state.index, range(len(state.hasher.words_))[start:stop]
+            )
 
     def search(
         self,

@@ -49,6 +49,14 @@ class Entry:
     """Those bits."""
 
 
+class Page(NamedTuple):
+    """Some entries in order of arrival."""
+
+    entries: list[Entry]
+    next: int | None
+    """Number of the entry the next page starts with; None if this is the last one."""
+
+
 class Index:
     """Entries of one hasher, in memory, searched exactly.
 
@@ -238,11 +246,25 @@ class Index:
         taken: NDArray[np.bool_] = self._ids.find(as_ids(ids)) >= 0
         return taken
 
-    def entries(self, start: int, stop: int) -> list[Entry]:
-        """Return the entries that arrived from number start up to number stop and still live."""
+    def page(
+        self, start: int = 0, limit: int = 100, stop: int | None = None, *, unlabelled: bool = False
+    ) -> Page:
+        """Return entries in order of arrival: those from number `start` up to `stop`.
+
+        Args:
+            start: number of the first one that may be on it, counting those that were removed.
+            limit: entries of the page at most.
+            stop: number of the first one that may not be on it any more.
+            unlabelled: only those without a label.
+        """
+        if start < 0 or limit < 1:
+            problem = f"start must be at least 0 and limit at least 1, got {start} and {limit}"
+            raise OptionError(problem, hint="the first entry has number 0")
+        end = self.arrived if stop is None else min(stop, self.arrived)
+        places = self._labels.living(start, end, limit + 1, unlabelled=unlabelled)
         names = self.hasher.labels_ if len(self) else []
-        living = start + np.flatnonzero(self._labels.rows[start:stop] != REMOVED)
-        return [self._entry(place, names) for place in living.tolist()]
+        found = [self._entry(place, names) for place in places[:limit]]
+        return Page(found, places[limit] if len(places) > limit else None)
 
     def _entry(self, place: int, names: list[Hashable]) -> Entry:
         name = self._ids.names(np.array([place])).tolist()[0]

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from everhash.learn.growing import GrowingArray
 
 Counts = NDArray[np.int64]
+LOOK = 65_536
+"""Entries looked at at a time."""
 
 UNLABELLED, REMOVED, SEVERAL = -1, -2, -3
 """What stands for an entry's label where it has none, is gone, or has more than one."""
@@ -53,6 +55,16 @@ class EntryLabels:
         if number == SEVERAL:
             return self.several[place]
         return () if number < 0 else (number,)
+
+    def living(self, start: int, stop: int, most: int, *, unlabelled: bool) -> list[int]:
+        """Return the first places of entries that are not removed, or have no label."""
+        found: list[int] = []
+        while start < stop and len(found) < most:
+            rows = self.rows[start : min(start + LOOK, stop)]
+            wanted = rows == UNLABELLED if unlabelled else rows != REMOVED
+            found += (start + np.flatnonzero(wanted)[: most - len(found)]).tolist()
+            start += LOOK
+        return found
 
     def first(self, places: Counts) -> Counts:
         """Return each entry's label, the first if it has several; -1 for none, and for place -1."""

@@ -93,16 +93,24 @@ INTERNAL: dict[str, Any] = {
 }
 
 
+def describe_any(error: Exception) -> dict[str, Any]:
+    """Return whatever was raised as JSON tells it."""
+    if isinstance(error, RefusedError):
+        return describe(error.error, error.status)
+    return describe(error) if isinstance(error, EverhashError) else INTERNAL
+
+
+def without_path(told: dict[str, Any], path: Path | None) -> dict[str, Any]:
+    """Return an error that names a file and not where it is."""
+    if path is None:
+        return told
+    return {**told, "message": told["message"].replace(str(path), path.name)}
+
+
 def answer_to(error: Exception, path: Path | None = None) -> tuple[int, dict[str, str], bytes]:
     """Return status, headers and body for whatever was raised; `path` is nobody's business."""
-    headers: dict[str, str] = {}
-    if isinstance(error, RefusedError):
-        told, headers = describe(error.error, error.status), error.headers
-    elif isinstance(error, EverhashError):
-        told = describe(error)
-        headers = SOON if told["status"] == 503 else {}
-    else:
-        told = INTERNAL
-    if path is not None:
-        told = {**told, "message": told["message"].replace(str(path), path.name)}
+    told = without_path(describe_any(error), path)
+    headers = error.headers if isinstance(error, RefusedError) else {}
+    if told["status"] == 503:
+        headers = {**SOON, **headers}
     return told["status"], headers, json.dumps({"error": told}).encode()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from everhash.errors import EverhashError, UnknownNameError
+from everhash.errors import UnknownNameError
 from everhash.index.refresh import RefreshReport
-from everhash.serve.errors import INTERNAL, describe
+from everhash.serve.errors import describe_any, without_path
 
 KEPT = 100
 """Jobs that can be asked for after they have ended."""
@@ -29,10 +30,10 @@ class Job:
         """Note that it has ended well."""
         self.state, self.progress, self.report = "done", 1.0, report
 
-    def failed(self, error: Exception) -> None:
-        """Note that it has not."""
+    def failed(self, error: Exception, path: Path | None) -> None:
+        """Note that it has not; `path` is nobody's business."""
         self.state, self.begun = "failed", True
-        self.error = describe(error) if isinstance(error, EverhashError) else INTERNAL
+        self.error = without_path(describe_any(error), path)
 
     def as_json(self) -> dict[str, Any]:
         """Return the job as the service tells of it."""

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from everhash.collection.attachments import Attachment, image_type
 from everhash.collection.collection import Collection
-from everhash.errors import InputError, UnknownIdError, UnknownNameError
+from everhash.errors import UnknownNameError
 from everhash.index.ids import Id
 from everhash.index.index import Entry
 from everhash.learn.model_format import label_to_json
-from everhash.serve.errors import RefusedError
 
-SCAN = 16_384
-"""Places looked at for one page: a page may be short, and the next one goes on behind it."""
 TOGETHER = 500
 """Entries whose attachments are held at a time: pictures are looked at, and not told."""
-TRIES = 5
-"""Looks at entries that another request may remove in between."""
 
 
 class Picture(NamedTuple):
@@ -33,48 +26,32 @@ class Picture(NamedTuple):
     tag: str
 
 
-@dataclass(frozen=True)
-class Page:
-    """Which entries to tell of: those from number `start` up to `stop`, at most so many."""
+class Asked(NamedTuple):
+    """Which entries to tell of; see `Collection.page`."""
 
     start: int
     limit: int
     stop: int | None
     unlabelled: bool
-    """Only those without a label."""
     codes: bool
     """Their codes too."""
 
 
-def tell_entries(collection: Collection, page: Page) -> dict[str, Any]:
+def tell_entries(collection: Collection, asked: Asked) -> dict[str, Any]:
     """Return a page of entries in order of arrival, and where the next one starts."""
-    for _ in range(TRIES):
-        total, entries, after = _look(collection, page)
-        try:
-            told = _tell(collection, entries, codes=page.codes)
-        except UnknownIdError:  # removed by the writer a moment ago
-            continue
-        return {"total": total, "next": after, "entries": told}
-    raise RefusedError(503, InputError("entries go as fast as they are read", hint="try again"))
-
-
-def _look(collection: Collection, page: Page) -> tuple[int, list[Entry], int | None]:
-    with collection.held():  # all of the page from one state
+    start, limit, stop, unlabelled, codes = asked
+    with collection.held():  # entries and what they carry from one state
         stats = collection.stats()
-        stop = min(stats["arrived"], stats["arrived"] if page.stop is None else page.stop)
-        end, place, found = min(stop, page.start + SCAN), page.start, list[Entry]()
-        while place < end and len(found) < page.limit:
-            step = min(end, place + page.limit - len(found))
-            entries = collection.entries(place, step)
-            found += [entry for entry in entries if not (page.unlabelled and entry.labels)]
-            place = step
-    total = stats["unlabelled" if page.unlabelled else "entries"]
-    return total, found, place if place < stop else None
+        found, after = collection.page(start, limit, stop, unlabelled=unlabelled)
+        told = _tell(collection, found, codes=codes)
+    total = stats["unlabelled" if unlabelled else "entries"]
+    return {"total": total, "next": after, "entries": told}
 
 
 def tell_some(collection: Collection, ids: list[Any]) -> dict[str, Any]:
     """Return what is known of entries."""
-    return {"entries": _tell(collection, collection.get(ids), codes=True)}
+    with collection.held():
+        return {"entries": _tell(collection, collection.get(ids), codes=True)}
 
 
 def tell_has(collection: Collection, ids: list[Any]) -> dict[str, Any]:
@@ -106,7 +83,9 @@ def _entry(entry: Entry, attachment: Attachment, *, codes: bool) -> dict[str, An
 
 def tell_labels(collection: Collection, start: int, limit: int) -> dict[str, Any]:
     """Return a page of labels in order of arrival."""
-    labels = collection.labels()
+    with collection.held():
+        total = len(collection.hasher.words_)
+        infos = collection.labels(min(start, total), min(start + limit, total))
     page = [
         {
             "label": label_to_json(info.label),
@@ -115,9 +94,9 @@ def tell_labels(collection: Collection, start: int, limit: int) -> dict[str, Any
             "lessons": info.lessons,
             "codeword": None if info.codeword is None else info.codeword.tolist(),
         }
-        for info in islice(labels, start, start + limit)
+        for info in infos
     ]
-    return {"total": len(labels), "labels": page}
+    return {"total": total, "labels": page}
 
 
 def picture_of(collection: Collection, name: Id) -> Picture:

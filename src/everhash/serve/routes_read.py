@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
+from everhash.collection.collection import Collection
 from everhash.errors import IdError
 from everhash.index.ids import LONGEST, as_id
 from everhash.serve import limits
-from everhash.serve.bodies import read_body
+from everhash.serve.bodies import JSON, read_body
 from everhash.serve.describing import PROBLEMS, body
 from everhash.serve.events import text_of
 from everhash.serve.fields import ids_of, take
 from everhash.serve.intake import BODY
 from everhash.serve.reading import (
-    Page,
+    Asked,
     picture_of,
     tell_entries,
     tell_has,
@@ -60,7 +63,7 @@ def add_read_routes(app: FastAPI, service: Service) -> None:
     @app.get("/labels", responses={**PROBLEMS, 200: {"model": LabelsPage}}, response_model=None)
     async def labels(start: Start = 0, limit: Limit = PAGE) -> Response:
         """List labels in order of arrival."""
-        return JSONResponse(await service.read(partial(tell_labels, start=start, limit=limit)))
+        return await _told(service, partial(tell_labels, start=start, limit=limit))
 
     @app.get("/entries", responses={**PROBLEMS, 200: {"model": EntriesPage}}, response_model=None)
     async def entries(
@@ -70,9 +73,9 @@ def add_read_routes(app: FastAPI, service: Service) -> None:
         unlabelled: bool = False,
         codes: bool = False,
     ) -> Response:
-        """List entries in order of arrival; a page may be short before the end."""
-        page = Page(start, limit, stop, unlabelled=unlabelled, codes=codes)
-        return JSONResponse(await service.read(partial(tell_entries, page=page)))
+        """List entries in order of arrival."""
+        asked = Asked(start, limit, stop, unlabelled=unlabelled, codes=codes)
+        return await _told(service, partial(tell_entries, asked=asked))
 
     @app.post(
         "/get",
@@ -82,7 +85,7 @@ def add_read_routes(app: FastAPI, service: Service) -> None:
     )
     async def get(request: Request) -> Response:
         """Tell what is known of entries."""
-        return JSONResponse(await service.read(partial(tell_some, ids=_ids(request))))
+        return await _told(service, partial(tell_some, ids=await _ids(service, request)))
 
     @app.post(
         "/has",
@@ -92,7 +95,7 @@ def add_read_routes(app: FastAPI, service: Service) -> None:
     )
     async def has(request: Request) -> Response:
         """Tell of each id whether an entry has it, or had it before it was removed."""
-        return JSONResponse(await service.read(partial(tell_has, ids=_ids(request))))
+        return await _told(service, partial(tell_has, ids=await _ids(service, request)))
 
     @app.get("/thumbnail", responses=_holding("image/*", "The picture."), response_model=None)
     async def thumbnail(
@@ -136,12 +139,25 @@ def add_read_routes(app: FastAPI, service: Service) -> None:
         return StreamingResponse(pieces, media_type=SQLITE, headers=headers)
 
 
-def _ids(request: Request) -> list[Any]:
+async def _told(service: Service, tell: Callable[[Collection], dict[str, Any]]) -> Response:
+    """Answer with what a call tells, put into JSON by the thread that makes it."""
+
+    def run(collection: Collection) -> bytes:
+        return json.dumps(tell(collection), separators=(",", ":")).encode()
+
+    return Response(await service.read(run), media_type=JSON)
+
+
+async def _ids(service: Service, request: Request) -> list[Any]:
     """Return the ids that a request asks about."""
     content, kind = request.scope[BODY], request.headers.get("content-type", "")
-    given = read_body(content, kind, IDS, limits.ROWS)
-    take(given, "ids")
-    return ids_of(given) or []
+
+    def decode() -> list[Any]:
+        given = read_body(content, kind, IDS, limits.ROWS)
+        take(given, "ids")
+        return ids_of(given) or []
+
+    return await service.decode(len(content), decode)
 
 
 def _id(text: str, kind: str) -> int | str:

@@ -26,7 +26,7 @@ from everhash.serve.fields import (
     rows_of,
     take,
 )
-from everhash.serve.finding import Wanted, find_nearest, find_within
+from everhash.serve.finding import CELLS, Queries, Wanted, nearest, within
 from everhash.serve.intake import BODY
 from everhash.serve.schemas import RadiusRequest, SearchAnswer, SearchRequest
 from everhash.serve.service import Service
@@ -55,9 +55,9 @@ def add_search_routes(app: FastAPI, service: Service) -> None:
     described = body(SearchRequest, rows=True) | {"parameters": options}
 
     @app.post("/search", responses=ANSWERS, response_model=None, openapi_extra=described)
-    async def nearest(request: Request) -> Response:
+    async def find_nearest(request: Request) -> Response:
         """Find the nearest entries of each query, ties to the entry added first."""
-        return _response(await search(service, request.scope))
+        return _response(await search(service, request.scope, request.receive))
 
     options = [
         query("r", {"type": "number"}, "How far, where the body does not say."),
@@ -66,37 +66,46 @@ def add_search_routes(app: FastAPI, service: Service) -> None:
     described = body(RadiusRequest, rows=True) | {"parameters": options}
 
     @app.post("/radius", responses=ANSWERS, response_model=None, openapi_extra=described)
-    async def within(request: Request) -> Response:
+    async def find_within(request: Request) -> Response:
         """Find all entries no farther than r, nearest first."""
-        return _response(await search_radius(service, request.scope))
+        return _response(await search_radius(service, request.scope, request.receive))
 
 
-async def search(service: Service, scope: Any) -> Answer:
+async def search(service: Service, scope: Any, receive: Any) -> Answer:
     """Answer /search; one row and nothing else asked for is searched with others of its kind."""
+    arrow = _wants_arrow(scope)
     given = await _given(service, scope, SEARCH)
-    told, arrow = given.fields, _wants_arrow(scope)
+    told = given.fields
     k, distance = k_of(told.get("k", 10)), distance_of(told.get("distance", "asymmetric"))
-    asked: NDArray[np.float32] | list[Any]
+    asked: Queries
     if told.get("ids") is not None:
         asked = _entries(given)
     else:
-        asked = _queries(service, given)
+        asked = await _queries(service, scope, given)
         if len(asked) == 1 and not arrow and _is_plain(told):
             return await service.nearest(asked, k, distance), AS_JSON
-    explain = _explain(given, arrow=arrow)
-    wanted = Wanted(arrow, explain, _labels(given), ids_of(given, "within"))
-    call = partial(find_nearest, asked=asked, k=k, distance=distance, wanted=wanted)
-    return await service.read(call), ARROW.encode() if arrow else AS_JSON
+    explain, labels, ids = _explain(given, arrow=arrow), _labels(given), ids_of(given, "within")
+    call = partial(nearest, k=k, distance=distance, labels=labels, ids=ids, explain=explain)
+    like = (k.bit_length(), len(ids or ()).bit_length(), isinstance(asked, list), distance, explain)
+    wanted = Wanted(call, like, arrow, explain)
+    return await service.finder.find(asked, wanted, receive), _kind(arrow=arrow)
 
 
-async def search_radius(service: Service, scope: Any) -> Answer:
+async def search_radius(service: Service, scope: Any, receive: Any) -> Answer:
     """Answer /radius."""
+    arrow = _wants_arrow(scope)
     given = await _given(service, scope, RADIUS)
     r, distance = _radius(take(given, "r")), distance_of(given.fields.get("distance", "hamming"))
-    rows, arrow = _queries(service, given), _wants_arrow(scope)
-    wanted = Wanted(arrow, _explain(given, arrow=arrow))
-    call = partial(find_within, rows=rows, r=r, distance=distance, wanted=wanted)
-    return await service.read(call), ARROW.encode() if arrow else AS_JSON
+    asked = await _queries(service, scope, given)
+    explain = _explain(given, arrow=arrow)
+    call = partial(within, r=r, distance=distance, explain=explain)
+    most = max(1, CELLS // max(1, await service.read(len)))  # each may find all there are
+    wanted = Wanted(call, ("radius", distance, explain), arrow, explain, most)
+    return await service.finder.find(asked, wanted, receive), _kind(arrow=arrow)
+
+
+def _kind(*, arrow: bool) -> bytes:
+    return ARROW.encode() if arrow else AS_JSON
 
 
 async def _given(service: Service, scope: Any, fields: frozenset[str]) -> Given:
@@ -122,11 +131,15 @@ def _option(name: str, text: str) -> Any:
         raise OptionError(f"{name} must be a number, got {text!r:.40}") from None
 
 
-def _queries(service: Service, given: Given) -> NDArray[np.float32]:
+async def _queries(service: Service, scope: Any, given: Given) -> NDArray[np.float32]:
     """Return rows that can be searched for: no batch they join fails because of them."""
     service.collection  # noqa: B018 - nobody knows the dimension before it is open
-    rows = rows_of(given, limits.QUERIES, "queries")
-    return as_rows(rows, service.dim, service.owner)
+
+    def check() -> NDArray[np.float32]:
+        rows = rows_of(given, limits.QUERIES, "queries")
+        return as_rows(rows, service.dim, service.owner)
+
+    return await service.decode(len(scope[BODY]), check)
 
 
 def _entries(given: Given) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from fastapi import FastAPI, Response
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
 
+from everhash.errors import EverhashError
 from everhash.serve import limits, metrics
 from everhash.serve.describing import PROBLEMS
 from everhash.serve.schemas import Live, Ready, Stats
@@ -37,7 +39,8 @@ def add_state_routes(app: FastAPI, service: Service) -> None:
     @app.get("/ready", responses=readiness, response_model=None)
     async def ready() -> Response:
         """Tell whether the collection is open."""
-        return JSONResponse({"ready": service.ready}, 200 if service.ready else 503)
+        ready = service.ready and (service.path is None or service.path.exists())
+        return JSONResponse({"ready": ready}, 200 if ready else 503)
 
     @app.get("/limits", responses={**PROBLEMS, 200: TABLE}, response_model=None)
     async def limit_table() -> Response:
@@ -47,7 +50,9 @@ def add_state_routes(app: FastAPI, service: Service) -> None:
     @app.get("/metrics", responses={**PROBLEMS, 200: TEXT}, response_model=None)
     async def metric_text() -> Response:
         """Tell what has been done, for Prometheus."""
-        stats = await service.stats() if service.ready else {}
+        stats: dict[str, Any] = {}
+        with suppress(EverhashError):  # of a file that is gone
+            stats = await service.stats() if service.ready else {}
         text = service.metrics.text(stats, len(service.events))
         return PlainTextResponse(text, media_type=metrics.CONTENT_TYPE)
 

@@ -130,8 +130,7 @@ def add_write_routes(app: FastAPI, service: Service) -> None:
     async def refresh(dry_run: bool = False) -> Response:
         """Bring unlabelled entries up to date with the newest mapping."""
         if dry_run:
-            report = await service.beside(partial(Collection.refresh, dry_run=True))
-            return JSONResponse(asdict(report))
+            return JSONResponse(asdict(await service.dry_run()))
         return JSONResponse({"job": service.refresh().number}, 202)
 
 

@@ -26,6 +26,7 @@ from everhash.index.refresh import RefreshReport as Report
 from everhash.serve import limits
 from everhash.serve.errors import RefusedError, busy
 from everhash.serve.events import Event, Events
+from everhash.serve.finding import Finder
 from everhash.serve.gathering import Gatherer
 from everhash.serve.jobs import Job, Jobs
 from everhash.serve.metrics import Metrics
@@ -69,6 +70,7 @@ class Service:
         self._writer = Worker("everhash-write", limits.REQUESTS + 1)
         self._reader = Worker("everhash-search", 2 * limits.REQUESTS)
         self._gatherer = Gatherer(self._reader, self._search_now, self.metrics)
+        self.finder = Finder(self.read)
         self._tasks: set[asyncio.Task[None]] = set()
         self._refreshing = asyncio.Lock()
         self._changed = False
@@ -165,6 +167,16 @@ class Service:
                 "the collection is served for reading", hint="serve it without --readonly"
             )
 
+    async def dry_run(self) -> Report:
+        """Return what a refresh would do, after the one that is under way."""
+        if self.readonly:
+            return await self.beside(partial(Collection.refresh, dry_run=True))
+        async with self._refreshing:
+            steps = self.collection.refresh_steps(dry_run=True)
+            while not isinstance(told := await self._writer.run(partial(_step, steps)), Report):
+                pass
+        return told
+
     async def beside(self, call: Callable[[Collection], T]) -> T:
         """Make a call that takes long and changes nothing, in its turn among the writes."""
         return await self._writer.run(partial(call, self.collection))
@@ -219,7 +231,7 @@ class Service:
                     job.progress = told
                 job.done(told)
         except Exception as error:
-            job.failed(error)
+            job.failed(error, self.path)
             log.warning("a refresh failed: %s", error)
             return
         self._changed = True

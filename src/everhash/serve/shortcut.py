@@ -20,10 +20,10 @@ class Shortcut:
     Args:
         app: what answers everything else.
         path: of the route.
-        answer: makes an answer of a request's scope.
+        answer: makes an answer of a request's scope, and what tells that its client has left.
     """
 
-    def __init__(self, app: App, path: str, answer: Callable[[Any], Awaitable[Answer]]) -> None:
+    def __init__(self, app: App, path: str, answer: Callable[..., Awaitable[Answer]]) -> None:
         self._app, self._path, self._answer = app, path, answer
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -31,7 +31,7 @@ class Shortcut:
         if scope["type"] != "http" or scope["path"] != self._path or scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
-        content, kind = await self._answer(scope)
+        content, kind = await self._answer(scope, receive)
         length = str(len(content)).encode()
         headers = [(b"content-type", kind), (b"content-length", length)]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
