@@ -21,6 +21,7 @@ from everhash.errors import (
     UnknownIdError,
     UnknownNameError,
 )
+from everhash.index import labels
 from everhash.index.triggers import EveryRows, ExpectedFlips, MutualInformation
 from tests.conftest import Stream
 
@@ -288,3 +289,35 @@ def test_ids_of_nothing_are_numbers_whatever_ids_there_are(digits: Stream) -> No
         found = index.search_radius(-digits.X[:1], 0)
         assert found.ids.shape == (1, 0)
         assert found.ids.dtype == np.int64
+
+
+@pytest.mark.parametrize("unlabelled", [False, True])
+@pytest.mark.parametrize("limit", [1, 7, 64, 1000])
+def test_pages_are_the_entries_in_order_of_arrival(
+    index: Index, digits: Stream, monkeypatch: pytest.MonkeyPatch, unlabelled: bool, limit: int
+) -> None:
+    monkeypatch.setattr(labels, "LOOK", 13)
+    names = [f"n{i}" for i in range(100)]
+    index.add(digits.X[:100], names, y=[None if i % 3 else int(digits.y[i]) for i in range(100)])
+    index.remove(names[10:40] + names[90:])
+    expected = [
+        name
+        for i, name in enumerate(names)
+        if not (10 <= i < 40 or i >= 90) and (i % 3 or not unlabelled)
+    ]
+    first = index.arrived - 100
+    for start, stop in ((0, 100), (5, 95), (15, 35), (50, 50), (60, 20), (89, 100), (100, 200)):
+        found: list[str] = []
+        place: int | None = first + start
+        while place is not None:
+            page = index.page(place, limit, first + stop, unlabelled=unlabelled)
+            assert len(page.entries) == limit or page.next is None
+            found += [str(entry.id) for entry in page.entries]
+            place = page.next
+        assert found == [name for name in expected if start <= int(name[1:]) < stop]
+
+
+def test_pages_that_cannot_be_are_refused(index: Index) -> None:
+    for start, limit in ((-1, 5), (0, 0)):
+        with pytest.raises(OptionError, match="at least"):
+            index.page(start, limit)

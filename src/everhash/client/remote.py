@@ -39,9 +39,8 @@ PAUSES = (0.01, 1.0)
 class RemoteCollection:
     """Entries that keep coming, behind a service; calls and results are those of `Collection`.
 
-    A call that changes something is one request, and one transaction there. A search of more
-    queries than a request may have is several, between which others may write. Calls of several
-    threads on one object go side by side.
+    A call that changes something is one request, and one transaction there. Between the queries of
+    one search others may write. Calls of several threads on one object go side by side.
 
     `connect` makes them.
     """

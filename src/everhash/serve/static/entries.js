@@ -6,7 +6,6 @@ import { startRoving } from "./roving.js";
 import { count, exact, same } from "./words.js";
 
 const PAGE = 60;
-const SKIPS = 100; // pages without an unlabelled entry that are passed over
 const NONE = "No entry yet. They come with everhash ingest, the Python client, or POST /ingest.";
 const ALL_LABELLED = "No entry is without a label.";
 
@@ -91,15 +90,9 @@ export class Entries {
   }
 
   /** @param {number} start */
-  async #ask(start) {
+  #ask(start) {
     const unlabelled = this.onlyUnlabelled;
-    let told;
-    for (let skips = 0; skips < SKIPS; skips++) {
-      told = await this.page.api.get("entries", { start, limit: PAGE, unlabelled });
-      if (told.entries.length || told.next === null) break;
-      start = told.next;
-    }
-    return told;
+    return this.page.api.get("entries", { start, limit: PAGE, unlabelled });
   }
 
   /** Entries with neither picture nor text are shown by their code. @param {Entry[]} entries */
