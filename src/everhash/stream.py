@@ -179,7 +179,7 @@ def as_label(label: Any, row: int = 0) -> Hashable:
     try:
         value: Hashable = _plain(label)
         hash(value)
-        usable = _is_usable(value, DEEPEST)
+        usable = value is not None and _is_usable(value, DEEPEST)
     except (TypeError, ValueError, RecursionError):
         usable = False
     if not usable:
@@ -188,14 +188,14 @@ def as_label(label: Any, row: int = 0) -> Hashable:
 
 
 def _is_usable(value: Any, deepest: int) -> bool:
-    """Whether a value means something, and is found again by what it equals: NaN is not."""
+    """Whether a value is found again by what it equals, as NaN is not, and is no infinity."""
     if isinstance(value, tuple):
         return deepest > 0 and all(_is_usable(part, deepest - 1) for part in value)
     if isinstance(value, int) and value.bit_length() > LONGEST:
         return False
     if isinstance(value, float):
         return math.isfinite(value)
-    return value is not None and bool(value == value)  # noqa: PLR0124 - NaT and pd.NA
+    return bool(value == value)  # noqa: PLR0124 - NaT and pd.NA
 
 
 def _plain(value: Any) -> Any:

@@ -637,7 +637,7 @@ CONTRADICTIONS: dict[str, tuple[Edit, str]] = {
     "columns a text": (tell("columns", "abcd"), "expected a list"),
     "columns an object": (tell("columns", dict.fromkeys("abcd")), "expected a list"),
     "columns null": (tell("columns", None), "expected a list"),
-    "deeply nested label": (tell("labels", [nested(400), 1, 2, 3]), "need 2 cycles"),
+    "deeply nested label": (tell("labels", [nested(400), 1, 2, 3]), "cannot be a label"),
 }
 
 

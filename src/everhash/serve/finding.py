@@ -28,8 +28,8 @@ Queries = NDArray[np.float32] | list[Any]
 Read = Callable[[Callable[[Collection], Any]], Awaitable[Any]]
 """Has a call made in the search thread."""
 FIRST, SECONDS, FASTER = 32, 0.05, 8
-"""Queries of a part of which nothing is known, how long a part should take, and how many times
-larger than the last the next one may be."""
+"""Queries of a part of which nothing is known (one, if it has to be explained), how long a part
+should take, and how many times larger than the last the next one may be."""
 CELLS = 4_000_000
 """Matches of a table that a search within a radius may make, padding included."""
 
@@ -63,7 +63,8 @@ class Finder:
         found, start, leaving = Found(wanted), 0, None
         try:
             while True:
-                size = min(wanted.most, self._sizes.get(wanted.like, FIRST))
+                first = 1 if wanted.explain else FIRST
+                size = min(wanted.most, self._sizes.get(wanted.like, first))
                 some, last = asked[start : start + size], start + size >= len(asked)
                 seconds, answer = await self._read(partial(found.search, asked=some, last=last))
                 if len(some) == size or seconds > SECONDS:

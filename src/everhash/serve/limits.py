@@ -20,6 +20,9 @@ QUERIES = 1_000
 ROWS = 10_000
 """rows, or ids, of any other request"""
 
+PAGE = 1_000
+"""entries, or labels, told of in one answer"""
+
 GIVEN = 100_000
 """labels of all rows of a request"""
 
@@ -66,6 +69,8 @@ TABLE: dict[str, int] = {
     "k": limits.RESULTS,
     "queries": QUERIES,
     "rows": ROWS,
+    "page": PAGE,
+    "row_labels": GIVEN,
     "body": BODY,
     "label": LABEL,
     "id": LONGEST,

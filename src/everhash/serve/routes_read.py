@@ -16,6 +16,7 @@ from everhash.index.ids import LONGEST, as_id
 from everhash.serve import limits
 from everhash.serve.bodies import JSON, read_body
 from everhash.serve.describing import PROBLEMS, body
+from everhash.serve.errors import too_large
 from everhash.serve.events import text_of
 from everhash.serve.fields import ids_of, take
 from everhash.serve.intake import BODY
@@ -32,10 +33,10 @@ from everhash.serve.service import Service
 from everhash.serve.snapshots import Snapshots
 
 IDS = frozenset(IdsRequest.model_fields)
-PAGE = 1000
+IDS_BYTES = 8 << 20
 Start = Annotated[int, Query(ge=0, lt=2**63, description="Where the page starts.")]
 Stop = Annotated[int | None, Query(ge=0, lt=2**63, description="Before which entry it ends.")]
-Limit = Annotated[int, Query(ge=1, le=PAGE, description="How long it is at most.")]
+Limit = Annotated[int, Query(ge=1, le=limits.PAGE, description="How long it is at most.")]
 SQLITE = "application/vnd.sqlite3"
 STREAM = "text/event-stream"
 EVENT = {
@@ -61,7 +62,7 @@ def add_read_routes(app: FastAPI, service: Service) -> None:
     snapshots = Snapshots(service)
 
     @app.get("/labels", responses={**PROBLEMS, 200: {"model": LabelsPage}}, response_model=None)
-    async def labels(start: Start = 0, limit: Limit = PAGE) -> Response:
+    async def labels(start: Start = 0, limit: Limit = limits.PAGE) -> Response:
         """List labels in order of arrival."""
         return await _told(service, partial(tell_labels, start=start, limit=limit))
 
@@ -85,7 +86,9 @@ def add_read_routes(app: FastAPI, service: Service) -> None:
     )
     async def get(request: Request) -> Response:
         """Tell what is known of entries."""
-        return await _told(service, partial(tell_some, ids=await _ids(service, request)))
+        return await _told(
+            service, partial(tell_some, ids=await _ids(service, request, limits.PAGE))
+        )
 
     @app.post(
         "/has",
@@ -95,7 +98,9 @@ def add_read_routes(app: FastAPI, service: Service) -> None:
     )
     async def has(request: Request) -> Response:
         """Tell of each id whether an entry has it, or had it before it was removed."""
-        return await _told(service, partial(tell_has, ids=await _ids(service, request)))
+        return await _told(
+            service, partial(tell_has, ids=await _ids(service, request, limits.ROWS))
+        )
 
     @app.get("/thumbnail", responses=_holding("image/*", "The picture."), response_model=None)
     async def thumbnail(
@@ -148,14 +153,16 @@ async def _told(service: Service, tell: Callable[[Collection], dict[str, Any]]) 
     return Response(await service.read(run), media_type=JSON)
 
 
-async def _ids(service: Service, request: Request) -> list[Any]:
+async def _ids(service: Service, request: Request, most: int) -> list[Any]:
     """Return the ids that a request asks about."""
     content, kind = request.scope[BODY], request.headers.get("content-type", "")
+    if len(content) > IDS_BYTES:  # JSON is read by whoever should answer others meanwhile
+        raise too_large(f"a list of ids of more than {IDS_BYTES} bytes", "split the request")
 
     def decode() -> list[Any]:
-        given = read_body(content, kind, IDS, limits.ROWS)
+        given = read_body(content, kind, IDS, most)
         take(given, "ids")
-        return ids_of(given) or []
+        return ids_of(given, most=most) or []
 
     return await service.decode(len(content), decode)
 
