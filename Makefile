@@ -35,6 +35,7 @@ bench: $(BENCH)
 	$(BIN)/python benchmarks/search_speed.py
 	$(BIN)/python benchmarks/store_speed.py
 	$(BIN)/python benchmarks/readers.py
+	$(BIN)/python benchmarks/serve_load.py --soak 10
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis everhash-demo.*
