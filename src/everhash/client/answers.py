@@ -24,8 +24,6 @@ from everhash.learn.model_format import label_from_json
 
 SERVED = ("version", "readonly")
 """Of a service's `stats`: what a collection's own have not."""
-WIDEST = 1 << 31
-"""Columns of a table of matches stay below this: there are no more entries."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +51,12 @@ def found_in_json(answer: dict[str, Any], *, explain: bool) -> Found:
         labels=_objects([_label(item["label"]) for item in found]),
         novelty=_floats([match["novelty"] for match in matches], np.nan),
         explanations=[_explanations(match) for match in matches] if explain else [],
-        columns=int(answer["columns"]),
+        columns=whole(answer["columns"]),
     )
 
 
-def found_in_table(body: bytes) -> Found:
-    """Read what was found for many queries, a row of a table each."""
+def found_in_table(body: bytes, n: int) -> Found:
+    """Read what was found for many queries, at most n, a row of a table each."""
     import pyarrow as pa
 
     try:
@@ -72,8 +70,10 @@ def found_in_table(body: bytes) -> Found:
     texts = table.column("label").to_pylist()
     labels = {text: None if text is None else _label(json.loads(text)) for text in set(texts)}
     novelty = np.frombuffer(base64.b64decode(about["novelty"], validate=True), "<f4")
-    if len(novelty) != about["queries"] or (np.diff(queries) < 0).any():
-        raise ValueError("another number of queries, or another order")
+    if not whole(about["queries"]) == len(novelty) <= n:
+        raise ValueError("another number of queries")
+    if (np.diff(queries) < 0).any() or queries.max(initial=0) >= len(novelty):
+        raise ValueError("matches in another order, or of a query that was not asked")
     return Found(
         counts=np.bincount(queries, minlength=len(novelty)),
         ids=_id_column(table.column("id"), about["ids"]),
@@ -81,15 +81,18 @@ def found_in_table(body: bytes) -> Found:
         labels=_objects([labels[text] for text in texts]),
         novelty=novelty.astype(np.float32),
         explanations=[],
-        columns=int(about["columns"]),
+        columns=whole(about["columns"]),
     )
 
 
-def joined(parts: list[Found], n: int) -> Matches:
-    """Put what was found for all n queries into one table, padded as a search pads it."""
+def joined(parts: list[Found], n: int, k: int | None) -> Matches:
+    """Put what was found for all n queries into one table, padded as a search pads it.
+
+    It has at most k columns; without k, as many as were found for some query.
+    """
     counts = np.concatenate([part.counts for part in parts])
-    columns = max(part.columns for part in parts)
-    if len(counts) != n or not counts.max() <= columns < WIDEST:
+    columns, longest = max(part.columns for part in parts), counts.max()
+    if len(counts) != n or not longest <= columns <= (longest if k is None else k):
         raise ValueError("another number of queries or columns")
     there = np.arange(columns) < counts[:, None]
     ids = _filled(there, None, [part.ids for part in parts])
@@ -176,6 +179,13 @@ def after(start: int, told: Any) -> int | None:
         return None
     if not isinstance(told, int) or told <= start:
         raise ValueError("a page that goes back")
+    return told
+
+
+def whole(told: Any, least: int = 0) -> int:
+    """Read a whole number, one that counts something."""
+    if type(told) is not int or not least <= told < 1 << 63:
+        raise ValueError("no number, or one that cannot be")
     return told
 
 

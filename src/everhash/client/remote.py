@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Hashable, Iterable, Iterator
+from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -229,7 +229,7 @@ class RemoteCollection:
         options = {"k": requests.check_k(k), "distance": distance, "explain": bool(explain)}
         options |= requests.filters_of(labels, ids)
         asked = requests.searches("/search", rows, options, self._limits)
-        return self._find(asked, len(rows), explain=bool(explain))
+        return self._find(asked, len(rows), options)
 
     def search_like(
         self,
@@ -246,7 +246,7 @@ class RemoteCollection:
         options = {"k": requests.check_k(k), "distance": distance, "explain": bool(explain)}
         options |= requests.filters_of(labels, ids)
         asked = requests.searches_like(names, options, self._limits)
-        return self._find(asked, len(names), explain=bool(explain))
+        return self._find(asked, len(names), options)
 
     def search_radius(
         self, X: ArrayLike | Codes, r: float, distance: str = "hamming", *, explain: bool = False
@@ -255,20 +255,21 @@ class RemoteCollection:
         rows = requests.queries_of(X, distance)
         options = {"r": requests.check_radius(r), "distance": distance, "explain": bool(explain)}
         asked = requests.searches("/radius", rows, options, self._limits)
-        return self._find(asked, len(rows), explain=bool(explain))
+        return self._find(asked, len(rows), options)
 
-    def _find(self, asked: Iterator[Request], n: int, *, explain: bool) -> Matches:
+    def _find(self, asked: Iterator[Request], n: int, options: Mapping[str, Any]) -> Matches:
         """Return what was found for n queries."""
         service, parts = self._service, []
         for request in asked:
             with service.answering(request) as reply, service.reading():
                 if reply.content_type == requests.ARROW:
-                    parts.append(answers.found_in_table(reply.whole()))
+                    parts.append(answers.found_in_table(reply.whole(), n))
                     continue
-                found = answers.found_in_json(service.content(reply), explain=explain)
+                content = service.content(reply)
+                found = answers.found_in_json(content, explain=options["explain"])
             parts.append(replace(found, novelty=self._novelty(found.novelty)))
         with service.reading():
-            return answers.joined(parts, n)
+            return answers.joined(parts, n, options.get("k"))
 
     def _novelty(self, told: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return novelties with those that JSON cannot write: infinite while there is no label."""

@@ -1,0 +1,96 @@
+"""A client believes nothing of a service that lies, and does not wait for one that never ends."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import everhash
+from everhash.errors import ServiceError
+from tests.unit.scripted_service import LIMITS, Scripted, answer, scripted
+
+ROW = np.zeros((1, 3), np.float32)
+MANY = np.zeros((9, 3), np.float32)
+FOUND: dict[str, Any] = {"matches": [{"novelty": 0.5, "found": []}], "columns": 0}
+
+
+def remote(service: Scripted, **options: Any) -> everhash.RemoteCollection:
+    return everhash.connect(service.url, **{"timeout": 5, **options})
+
+
+# Tables of matches
+
+
+def test_a_radius_has_as_many_columns_as_it_found() -> None:
+    with scripted(radius=answer({**FOUND, "columns": 1})) as service, remote(service) as col:
+        with pytest.raises(ServiceError, match="unknown form"):
+            col.search_radius(ROW, 1)
+        service.answers["/radius"] = answer(FOUND)
+        assert col.search_radius(ROW, 1).ids.shape == (1, 0)
+
+
+def table(
+    content: dict[str, Any] | None = None, compression: str | None = None, **about: Any
+) -> bytes:
+    """Return a table of nine queries that found an entry each, or of something like it."""
+    novelty = base64.b64encode(bytes(36)).decode()
+    told = {"queries": 9, "columns": 1, "ids": "int", "novelty": novelty, **about}
+    columns = {
+        "query": pa.array(range(9), pa.int32()),
+        "id": pa.array(range(9), pa.int64()),
+        "distance": pa.array([0.5] * 9, pa.float32()),
+        "label": pa.array(['"a"'] * 9, pa.string()),
+        "novelty": pa.array([0] * 9, pa.float32()),
+        **(content or {}),
+    }
+    batch = pa.record_batch(columns)
+    schema = batch.schema.with_metadata({"everhash": json.dumps(told)})
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema, options=options) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def search_many(body: bytes) -> everhash.Matches:
+    limits = answer({**LIMITS, "queries": 100})
+    said = answer(body, kind="application/vnd.apache.arrow.stream")
+    with scripted(search=said, limits=limits) as service, remote(service) as col:
+        return col.search(MANY)
+
+
+def test_a_table_is_read() -> None:
+    found = search_many(table())
+    assert found.ids.tolist() == [[number] for number in range(9)]
+    assert found.labels.tolist() == [["a"]] * 9
+
+
+def queries(*numbers: int) -> bytes:
+    return table({"query": pa.array(numbers, pa.int32())})
+
+
+FALSE = {
+    "nothing": b"",
+    "no table": b"no table",
+    "a damaged head": b"\xff\xff\xff\xff\x10\x00\x00\x00" + b"\x01" * 64,
+    "a query far behind the last": queries(*range(8), 2**31 - 1),
+    "a query behind the last": queries(*range(8), 9),
+    "a query before the first": queries(-1, *range(8)),
+    "many columns": table(columns=2**31 - 1),
+    "more columns than asked for": table(columns=11),
+    "no column": table(columns=0),
+    "half a column": table(columns=1.5),
+    "more queries": table(queries=10, novelty=base64.b64encode(bytes(40)).decode()),
+    "queries in words": table(queries="9"),
+}
+
+
+@pytest.mark.parametrize("body", FALSE.values(), ids=FALSE)
+def test_a_false_table_is_an_error(body: bytes) -> None:
+    with pytest.raises(ServiceError, match="unknown form"):
+        search_many(body)
