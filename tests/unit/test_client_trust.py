@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ import pyarrow as pa
 import pytest
 
 import everhash
+from everhash.client.answers import found_in_table
 from everhash.errors import ServiceError
 from tests.unit.scripted_service import LIMITS, Scripted, answer, scripted
 
 ROW = np.zeros((1, 3), np.float32)
 MANY = np.zeros((9, 3), np.float32)
+NUMBERS = pa.array(range(9), pa.int32())
 FOUND: dict[str, Any] = {"matches": [{"novelty": 0.5, "found": []}], "columns": 0}
 
 
@@ -41,14 +44,13 @@ def table(
     novelty = base64.b64encode(bytes(36)).decode()
     told = {"queries": 9, "columns": 1, "ids": "int", "novelty": novelty, **about}
     columns = {
-        "query": pa.array(range(9), pa.int32()),
-        "id": pa.array(range(9), pa.int64()),
-        "distance": pa.array([0.5] * 9, pa.float32()),
+        "query": NUMBERS,
+        "id": NUMBERS.cast(pa.int64()),
+        "distance": NUMBERS.cast(pa.float32()),
         "label": pa.array(['"a"'] * 9, pa.string()),
-        "novelty": pa.array([0] * 9, pa.float32()),
-        **(content or {}),
+        "novelty": NUMBERS.cast(pa.float32()),
     }
-    batch = pa.record_batch(columns)
+    batch = pa.record_batch(columns | (content or {}))
     schema = batch.schema.with_metadata({"everhash": json.dumps(told)})
     options = pa.ipc.IpcWriteOptions(compression=compression)
     sink = pa.BufferOutputStream()
@@ -78,6 +80,8 @@ FALSE = {
     "nothing": b"",
     "no table": b"no table",
     "a damaged head": b"\xff\xff\xff\xff\x10\x00\x00\x00" + b"\x01" * 64,
+    "half a table": table()[:-200],
+    "two tables": table()[:-8] + table(),
     "a query far behind the last": queries(*range(8), 2**31 - 1),
     "a query behind the last": queries(*range(8), 9),
     "a query before the first": queries(-1, *range(8)),
@@ -87,10 +91,55 @@ FALSE = {
     "half a column": table(columns=1.5),
     "more queries": table(queries=10, novelty=base64.b64encode(bytes(40)).decode()),
     "queries in words": table(queries="9"),
+    "another column": table({"more": NUMBERS}),
+    "labels that are numbers": table({"label": NUMBERS}),
+    "labels of no type": table({"label": pa.nulls(9)}),
+    "labels that are no JSON": table({"label": pa.array(["a"] * 9)}),
+    "ids of another type": table(ids="str"),
+    "ids of no known type": table(ids="?"),
 }
 
 
 @pytest.mark.parametrize("body", FALSE.values(), ids=FALSE)
 def test_a_false_table_is_an_error(body: bytes) -> None:
+    with pytest.raises(ServiceError, match="unknown form"):
+        search_many(body)
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lz4"])
+def test_a_compressed_table_is_not_unpacked(compression: str) -> None:
+    n = 1_000_000
+    zeros = pa.array(np.zeros(n, np.int32))
+    columns = {"query": zeros, "id": zeros.cast(pa.int64()), "label": pa.nulls(n, pa.string())}
+    columns |= {name: zeros.cast(pa.float32()) for name in ("distance", "novelty")}
+    refused_unread(table(columns, compression))
+
+
+def test_a_dictionary_of_labels_is_not_read() -> None:
+    label = pa.array(['"' + "x" * (1 << 20) + '"'])
+    which = pa.array([0] * 9, pa.int8())
+    refused_unread(table({"label": pa.DictionaryArray.from_arrays(which, label)}))
+
+
+def test_more_matches_than_asked_for_are_not_read() -> None:
+    n = 91
+    numbers = pa.array(np.arange(n, dtype=np.int32) // 11)
+    columns = {"query": numbers, "id": numbers.cast(pa.int64())}
+    columns |= {name: numbers.cast(pa.float32()) for name in ("distance", "novelty")}
+    refused_unread(table({**columns, "label": pa.nulls(n, pa.string())}, columns=10))
+
+
+def refused_unread(body: bytes) -> None:
+    usual = pa.default_memory_pool()
+    watched = pa.proxy_memory_pool(usual)
+    pa.set_memory_pool(watched)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="a table|other columns|more matches"):
+            found_in_table(body, n=9, k=10)
+        assert tracemalloc.get_traced_memory()[1] + watched.max_memory() < 1 << 16
+    finally:
+        tracemalloc.stop()
+        pa.set_memory_pool(usual)
     with pytest.raises(ServiceError, match="unknown form"):
         search_many(body)

@@ -8,12 +8,15 @@ from __future__ import annotations
 import base64
 import json
 import re
+import struct
 from dataclasses import dataclass, fields
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash.client.messages import BATCH, SCHEMA, messages_in
 from everhash.collection.attachments import image_type
 from everhash.collection.labels import LabelInfo
 from everhash.index.ids import Id, as_id
@@ -24,6 +27,12 @@ from everhash.learn.model_format import label_from_json
 
 SERVED = ("version", "readonly")
 """Of a service's `stats`: what a collection's own have not."""
+ID_TYPES = {"int": "int64", "str": "string", "json": "string"}
+COLUMNS = [
+    {"query": "int32", "id": kind, "distance": "float", "label": "string", "novelty": "float"}
+    for kind in ID_TYPES.values()
+]
+"""Of a table of matches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,16 +64,9 @@ def found_in_json(answer: dict[str, Any], *, explain: bool) -> Found:
     )
 
 
-def found_in_table(body: bytes, n: int) -> Found:
-    """Read what was found for many queries, at most n, a row of a table each."""
-    import pyarrow as pa
-
-    try:
-        with pa.ipc.open_stream(pa.py_buffer(body)) as stream:
-            table = stream.read_all()
-        table.validate(full=True)
-    except (pa.ArrowException, OSError) as error:
-        raise ValueError(str(error)) from None
+def found_in_table(body: bytes, n: int, k: int | None) -> Found:
+    """Read what was found for many queries, at most n, a row of a table each; see `joined`."""
+    table = _table(body, None if k is None else n * k)
     about = json.loads(table.schema.metadata[b"everhash"])
     queries = table.column("query").to_numpy()
     texts = table.column("label").to_pylist()
@@ -83,6 +85,27 @@ def found_in_table(body: bytes, n: int) -> Found:
         explanations=[],
         columns=whole(about["columns"]),
     )
+
+
+def _table(body: bytes, most: int | None) -> Any:
+    """Return a table as a service writes it: one record batch of plain columns, not compressed."""
+    import pyarrow as pa
+
+    try:
+        heads = list(islice(messages_in(body), 3))
+        if [head.kind for head in heads] != [SCHEMA, BATCH] or heads[1].compressed:
+            raise ValueError("more than a table, or a compressed one")
+        with pa.ipc.open_stream(pa.py_buffer(body)) as stream:
+            kinds = {field.name: str(field.type) for field in stream.schema}
+            if len(stream.schema) != len(kinds) or kinds not in COLUMNS:
+                raise ValueError("other columns")
+            batch = stream.read_next_batch()
+        if most is not None and batch.num_rows > most:
+            raise ValueError("more matches than were asked for")
+        batch.validate(full=True)
+    except (pa.ArrowException, OSError, struct.error) as error:
+        raise ValueError(str(error)) from None
+    return batch
 
 
 def joined(parts: list[Found], n: int, k: int | None) -> Matches:
@@ -207,6 +230,8 @@ def _ids(told: list[Any]) -> NDArray[Any]:
 
 
 def _id_column(column: Any, kind: str) -> NDArray[Any]:
+    if str(column.type) != ID_TYPES[kind]:
+        raise ValueError("ids of another type")
     if kind == "int":
         numbers: NDArray[Any] = column.to_numpy().astype(np.int64, casting="safe")
         return numbers

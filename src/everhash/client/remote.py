@@ -259,17 +259,17 @@ class RemoteCollection:
 
     def _find(self, asked: Iterator[Request], n: int, options: Mapping[str, Any]) -> Matches:
         """Return what was found for n queries."""
-        service, parts = self._service, []
+        service, parts, k = self._service, [], options.get("k")
         for request in asked:
             with service.answering(request) as reply, service.reading():
                 if reply.content_type == requests.ARROW:
-                    parts.append(answers.found_in_table(reply.whole(), n))
+                    parts.append(answers.found_in_table(reply.whole(), n, k))
                     continue
                 content = service.content(reply)
                 found = answers.found_in_json(content, explain=options["explain"])
             parts.append(replace(found, novelty=self._novelty(found.novelty)))
         with service.reading():
-            return answers.joined(parts, n, options.get("k"))
+            return answers.joined(parts, n, k)
 
     def _novelty(self, told: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return novelties with those that JSON cannot write: infinite while there is no label."""
