@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
+import time
 import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -135,7 +139,7 @@ def refused_unread(body: bytes) -> None:
     pa.set_memory_pool(watched)
     tracemalloc.start()
     try:
-        with pytest.raises(ValueError, match="a table|other columns|more matches"):
+        with pytest.raises(ValueError, match=r"a table|other columns|more matches"):
             found_in_table(body, n=9, k=10)
         assert tracemalloc.get_traced_memory()[1] + watched.max_memory() < 1 << 16
     finally:
@@ -143,3 +147,105 @@ def refused_unread(body: bytes) -> None:
         pa.set_memory_pool(usual)
     with pytest.raises(ServiceError, match="unknown form"):
         search_many(body)
+
+
+# Answers that do not end
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+def dripping(start: bytes, drop: bytes) -> Iterator[bytes]:
+    """Say something, and something more every now and then; in the end, so that no test hangs."""
+    yield start
+    for _ in range(200):
+        time.sleep(0.05)
+        yield drop
+
+
+SLOW = {
+    "a body": (HEAD + b"Content-Length: 9999\r\n\r\n", b" "),
+    "a body in chunks": (CHUNKED, b"1\r\n \r\n"),
+    "the head of a chunk": (CHUNKED, b"0"),
+    "what comes behind the last chunk": (CHUNKED + b"2\r\n{}\r\n0\r\n", b"a: b\r\n"),
+    "a body until the end": (HEAD + b"Connection: close\r\n\r\n", b" "),
+    "a status": (b"HTTP/1.1 20", b"0"),
+    "a header": (HEAD + b"a: ", b"b"),
+    "headers": (HEAD, b"a: b\r\n"),
+    "a wait": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+}
+
+
+@pytest.mark.parametrize(("start", "drop"), SLOW.values(), ids=SLOW)
+def test_an_answer_that_drips_is_not_waited_for(start: bytes, drop: bytes) -> None:
+    with scripted() as service, remote(service, timeout=0.3) as col:
+        service.answers["/stats"] = lambda: dripping(start, drop)
+        began = time.monotonic()
+        with pytest.raises(ServiceError, match=r"no answer within|too slowly") as caught:
+            len(col)
+        assert 0.3 <= time.monotonic() - began < 2
+        assert "timeout" in caught.value.hint
+        service.answers["/stats"] = answer({"entries": 1})
+        assert len(col) == 1
+
+
+FLOODS = {
+    "waits": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "headers of waits": (b"", b"HTTP/1.1 100 Continue\r\n" + b"a: b\r\n" * 90 + b"\r\n"),
+    "what comes behind the last chunk": (CHUNKED + b"2\r\n{}\r\n0\r\n", b"a: b\r\n" * 999),
+    "a chunk of less than nothing": (CHUNKED + b"-1\r\n", b" " * 9999),
+    "a chunk of much less than nothing": (CHUNKED + b"-9\r\n", b" " * 9999),
+}
+
+
+@pytest.mark.parametrize(("start", "drop"), FLOODS.values(), ids=FLOODS)
+def test_an_answer_without_end_is_an_error(
+    start: bytes, drop: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("everhash.client.connections.MOST", 1 << 20)
+    with scripted() as service, remote(service) as col:
+        service.answers["/stats"] = lambda: itertools.chain([start], itertools.repeat(drop, 99_999))
+        with pytest.raises(ServiceError):
+            len(col)
+        service.answers["/stats"] = answer({"entries": 1})
+        assert len(col) == 1
+
+
+def test_an_honest_answer_may_be_slow_and_say_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("everhash.client.arriving.SLOWEST", 1000)
+    wait = b"HTTP/1.1 100 Continue\r\n\r\n"
+    body = json.dumps({"entries": 1}).encode().ljust(2000)
+    head = HEAD + b"Content-Length: 2000\r\n\r\n"
+
+    def said() -> Iterator[bytes]:
+        yield from (wait, wait, head)
+        for start in range(0, 2000, 200):
+            time.sleep(0.1)
+            yield body[start : start + 200]
+
+    with scripted() as service, remote(service, timeout=0.4) as col:
+        service.answers["/stats"] = said
+        assert len(col) == 1
+        assert service.connections == 1
+        service.answers["/stats"] = answer({"entries": 2})
+        assert len(col) == 2
+
+
+def test_a_snapshot_may_take_its_time_but_says_how_long_it_is(tmp_path: Path) -> None:
+    body = b"SQLite format 3\0" + b"x" * 84
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/vnd.sqlite3\r\n"
+
+    def said() -> Iterator[bytes]:
+        yield head + b"Content-Length: 100\r\n\r\n"
+        for start in range(0, 100, 10):
+            time.sleep(0.05)
+            yield body[start : start + 10]
+
+    with scripted() as service, remote(service, timeout=0.2) as col:
+        service.answers["/snapshot"] = said
+        col.snapshot(tmp_path / "copy.ever")
+        assert (tmp_path / "copy.ever").read_bytes() == body
+        service.answers["/snapshot"] = head + b"Transfer-Encoding: chunked\r\n\r\n64\r\n" + body
+        with pytest.raises(ServiceError, match="does not say how long"):
+            col.snapshot(tmp_path / "endless.ever")
+        assert not (tmp_path / "endless.ever").exists()
