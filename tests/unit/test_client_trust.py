@@ -7,7 +7,7 @@ import itertools
 import json
 import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import pytest
 import everhash
 from everhash.client.answers import found_in_table
 from everhash.errors import ServiceError
-from tests.unit.scripted_service import LIMITS, Scripted, answer, scripted
+from tests.unit.scripted_service import LIMITS, Last, Scripted, answer, scripted
 
 ROW = np.zeros((1, 3), np.float32)
 MANY = np.zeros((9, 3), np.float32)
@@ -249,3 +249,174 @@ def test_a_snapshot_may_take_its_time_but_says_how_long_it_is(tmp_path: Path) ->
         with pytest.raises(ServiceError, match="does not say how long"):
             col.snapshot(tmp_path / "endless.ever")
         assert not (tmp_path / "endless.ever").exists()
+
+
+# Pages
+
+
+def label_told(label: Any) -> dict[str, Any]:
+    return {"label": label, "cycle": 0, "entries": 1, "lessons": 1, "codeword": [1, -1]}
+
+
+def test_labels_come_page_by_page() -> None:
+    pages = [{"total": 3, "labels": [label_told(name) for name in ("a", 1)]}]
+    pages.append({"total": 4, "labels": [label_told(name) for name in (True, {"tuple": [1]})]})
+    said = (answer(page) for page in pages)
+    with scripted(labels=lambda: next(said)) as service, remote(service) as col:
+        assert [info.label for info in col.labels()] == ["a", 1, True, (1,)]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        {"total": 10**9, "labels": [label_told("a")]},
+        {"total": 2, "labels": [label_told("a")] * 2},
+        {"total": 1, "labels": [label_told("a"), label_told("b")]},
+        {"total": -1, "labels": []},
+        {"total": 5, "labels": []},
+        {"total": "1", "labels": [label_told("a")]},
+        {"total": 1, "labels": [label_told({"bytes": 7})]},
+        {"total": 1, "labels": [{**label_told("a"), "entries": -1}]},
+        {"total": 1, "labels": [{**label_told("a"), "cycle": "0"}]},
+        {"total": 1, "labels": [{**label_told("a"), "lessons": 0.5}]},
+        {"total": 1, "labels": [{**label_told("a"), "codeword": [1, 2]}]},
+        {"total": 1, "labels": [{**label_told("a"), "codeword": [[1]]}]},
+        {"total": 1, "labels": [{**label_told("a"), "codeword": ["1"]}]},
+    ],
+)
+def test_false_pages_of_labels_are_an_error(page: dict[str, Any]) -> None:
+    with scripted() as service, remote(service) as col:
+        service.answers["/labels"] = answer(page)
+        with pytest.raises(ServiceError, match="unknown form"):
+            col.labels()
+
+
+@pytest.mark.parametrize("step", [0, 1, 999, 2**31])
+def test_empty_pages_of_entries_go_on_fast_or_not_at_all(step: int) -> None:
+    def said() -> bytes:
+        start = int(service.asked[-1].partition("start=")[2].partition("&")[0])
+        return answer({"total": 5, "next": start + step, "entries": []})
+
+    with scripted() as service, remote(service) as col:
+        service.answers["/entries"] = said
+        entries = col.entries(7)
+        with pytest.raises(ServiceError, match="unknown form"):
+            next(entries)
+
+
+# Counts and types
+
+ENTRY = {"id": 1, "labels": ["a"], "home": None, "code": None, "payload": 5, "thumbnail": False}
+REPORT: dict[str, Any] = {
+    **dict.fromkeys(("entries", "entries_touched", "bits_recomputed", "bits_certified"), 3),
+    **dict.fromkeys(("bits_flipped", "homes_checked", "homes_moved"), 0),
+    **{"seconds": 0.5, "dry_run": True},
+}
+
+
+def test_true_answers_are_believed() -> None:
+    routes: dict[str, Any] = {
+        "stats": answer({"entries": 5}),
+        "has": answer({"has": [True]}),
+        "get": answer({"entries": [ENTRY]}),
+        "add": answer({"ids": [1]}),
+        "remove": answer({"removed": 1}),
+        "refresh": answer(REPORT),
+    }
+    with scripted(**routes) as service, remote(service) as col:
+        assert len(col) == 5
+        assert col.has([1]).tolist() == [True]
+        assert col.get([1])[0].labels == ("a",)
+        assert col.attachments([1])[0].payload == 5
+        assert col.add(ROW) == col.add(ROW, [1]) == [1]
+        assert col.remove([1]) == 1
+        assert col.refresh(dry_run=True).seconds == 0.5
+
+
+Call = Callable[[everhash.RemoteCollection], Any]
+CALLS: dict[str, Call] = {
+    "stats": len,
+    "has": lambda col: col.has([1]),
+    "get": lambda col: col.get([1]),
+    "add": lambda col: col.add(ROW, [1]),
+    "ingest": lambda col: col.ingest(np.zeros((2, 3))),
+    "remove": lambda col: col.remove([1]),
+    "refresh": lambda col: col.refresh(dry_run=True),
+}
+
+
+def lies(route: str, field: str, *values: Any) -> list[tuple[str, Any]]:
+    return [(route, {field: value}) for value in values]
+
+
+LIES: list[tuple[str, Any]] = [
+    *lies("stats", "entries", -5, 10**30, 1.0, True, None, "5", [5]),
+    *lies("has", "has", ["a"], "a", {"a": 1}, [1], [None], [True, True], []),
+    *lies("add", "ids", [1, 2, 3], [], "1", [2], [True], ["1"], {"1": 1}),
+    *lies("ingest", "ids", [1], [1, 1], "ab", [1, 2, 3]),
+    *lies("remove", "removed", -1, 2, "1", 0.5, True),
+    *(("refresh", {**REPORT, name: None}) for name in REPORT),
+    *(("refresh", {**REPORT, "entries": told}) for told in ([], "x", -1, 0.5, True, 10**30)),
+    *(("refresh", {**REPORT, "seconds": told}) for told in ("evil", -1.0, True, 10**400)),
+    ("refresh", {**REPORT, "dry_run": 7}),
+    ("get", {"entries": [{**ENTRY, "id": 7}]}),
+    ("get", {"entries": [{**ENTRY, "id": "1"}]}),
+    ("get", {"entries": [{**ENTRY, "labels": "ab"}]}),
+    ("get", {"entries": [{**ENTRY, "home": "0"}]}),
+    ("get", {"entries": [{**ENTRY, "code": [[1]]}]}),
+    ("get", {"entries": [{**ENTRY, "code": "1"}]}),
+    ("get", {"entries": {"a": ENTRY}}),
+    ("get", {"entries": []}),
+]
+
+
+def test_attachments_are_of_the_entries_asked_for() -> None:
+    for change in ({"id": 7}, {"thumbnail": 1}):
+        said = answer({"entries": [ENTRY | change]})
+        with scripted(get=said) as service, remote(service) as col:
+            with pytest.raises(ServiceError, match="unknown form"):
+                col.attachments([1])
+            assert len(col) == 0
+
+
+@pytest.mark.parametrize(("route", "told"), LIES)
+def test_answers_of_other_types_or_counts_are_an_error(route: str, told: Any) -> None:
+    with scripted() as service, remote(service) as col:
+        service.answers[f"/{route}"] = answer(told)
+        with pytest.raises(ServiceError, match="an answer of an unknown form"):
+            CALLS[route](col)
+
+
+@pytest.mark.parametrize("limit", [True, 1.5, "7", 10**30])
+def test_false_limits_are_an_error(limit: Any) -> None:
+    said = answer({**LIMITS, "queries": limit})
+    with scripted(limits=said) as service, pytest.raises(ServiceError, match="unknown form"):
+        remote(service)
+
+
+@pytest.mark.parametrize("progress", ["nan", "0.5", None, True, -0.1, 1.1, 10**400, [0.5]])
+def test_a_job_tells_the_share_done(progress: Any) -> None:
+    running = answer({"state": "running", "progress": progress})
+    with scripted(refresh=answer({"job": "7"}, "202 Begun")) as service, remote(service) as col:
+        service.answers["/jobs/7"] = running
+        with pytest.raises(ServiceError, match="unknown form"):
+            next(col.refresh_steps())
+
+
+# What is shown of a lie
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"HTTP/1.1 302 Found\r\nLocation: http://evil/\x1b[31m\x9b2J\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Type: a\x1b[31mb\r\nContent-Length: 0\r\n\r\n",
+        b"\x1b[31m evil\r\n",
+    ],
+)
+def test_nothing_in_a_head_moves_the_cursor(said: bytes) -> None:
+    with scripted() as service, remote(service) as col:
+        service.answers["/stats"] = Last(said)
+        with pytest.raises(ServiceError, match=r"\\x1b") as caught:
+            len(col)
+    assert str(caught.value).isprintable()

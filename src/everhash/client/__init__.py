@@ -8,5 +8,6 @@ service.py      one request and its answer, as JSON or a table
 messages.py     heads of Arrow's messages, of a client's and of a service's
 requests.py     rows, labels and ids on their way out
 answers.py      matches, entries and reports on their way in
+reading.py      what takes several requests: many ids, pages, a job
 remote.py       `connect` and `RemoteCollection`: start reading here
 """

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import re
 import struct
 from dataclasses import dataclass, fields
@@ -25,6 +26,8 @@ from everhash.index.matches import Explanation, Matches
 from everhash.index.refresh import RefreshReport
 from everhash.learn.model_format import label_from_json
 
+MOST, LARGEST = 2**31, 2**63 - 1
+"""Entries that can have arrived, and how much there can be of anything else."""
 SERVED = ("version", "readonly")
 """Of a service's `stats`: what a collection's own have not."""
 ID_TYPES = {"int": "int64", "str": "string", "json": "string"}
@@ -145,10 +148,18 @@ def entry_of(told: dict[str, Any]) -> Entry:
     home, code = told["home"], told["code"]
     return Entry(
         as_id(told["id"]),
-        tuple(label_from_json(label) for label in told["labels"]),
-        None if home is None else int(home),
-        None if code is None else np.array(code, np.int8) > 0,
+        tuple(label_from_json(label) for label in listed(told["labels"])),
+        None if home is None else whole(home),
+        None if code is None else _signs(code) > 0,
     )
+
+
+def entries_of(told: list[Any], names: list[Id]) -> list[Entry]:
+    """Read the entries that were asked for, and no others."""
+    entries = [entry_of(one) for one in told]
+    if [entry.id for entry in entries] != names:
+        raise ValueError("other entries")
+    return entries
 
 
 def label_info_of(told: dict[str, Any]) -> LabelInfo:
@@ -156,22 +167,25 @@ def label_info_of(told: dict[str, Any]) -> LabelInfo:
     lessons, codeword = told["lessons"], told["codeword"]
     return LabelInfo(
         label_from_json(told["label"]),
-        int(told["cycle"]),
-        int(told["entries"]),
-        None if lessons is None else int(lessons),
-        None if codeword is None else np.array(codeword, np.int8),
+        whole(told["cycle"]),
+        whole(told["entries"]),
+        None if lessons is None else whole(lessons),
+        None if codeword is None else _signs(codeword),
     )
 
 
 def report_of(told: dict[str, Any]) -> RefreshReport:
     """Read what a refresh did."""
-    return RefreshReport(**{field.name: told[field.name] for field in fields(RefreshReport)})
+    values = {field.name: told[field.name] for field in fields(RefreshReport)}
+    seconds, dry_run = number(values.pop("seconds")), flag(values.pop("dry_run"))
+    counts = {name: whole(value) for name, value in values.items()}
+    return RefreshReport(**counts, seconds=seconds, dry_run=dry_run)
 
 
 def stats_of(told: dict[str, Any]) -> dict[str, Any]:
     """Read how a collection stands, as it says itself."""
     stats = {name: value for name, value in told.items() if name not in SERVED}
-    if stats["entries"] == 0:  # a service tells what was learned, a collection does not
+    if whole(stats["entries"]) == 0:  # a service tells what was learned, a collection does not
         stats |= {"labels": 0, "cycles": 0, "width": 0}
     return stats
 
@@ -191,23 +205,43 @@ def picture_of(data: bytes) -> bytes:
     return data
 
 
-def ids_of(told: list[Any]) -> list[Id]:
-    """Read ids."""
-    return [as_id(value) for value in told]
+def given_ids(told: Any, wanted: list[Id] | None, n: int) -> list[Id]:
+    """Read the ids that n new entries have: those wanted, or any that differ."""
+    ids = [as_id(value) for value in listed(told, n)]
+    if len(set(ids)) != n or (wanted is not None and ids != wanted):
+        raise ValueError("other ids")
+    return ids
 
 
-def after(start: int, told: Any) -> int | None:
-    """Read where the next page starts, None after the last; never where one has been."""
-    if told is None:
-        return None
-    if not isinstance(told, int) or told <= start:
-        raise ValueError("a page that goes back")
+def after(least: int, told: Any) -> int | None:
+    """Read where the next page starts, None after the last; it is never one that has been."""
+    return None if told is None else whole(told, least, MOST)
+
+
+def listed(told: Any, n: int | None = None) -> list[Any]:
+    """Read a list, of n values if that is known."""
+    if not isinstance(told, list) or (n is not None and len(told) != n):
+        raise ValueError("no list, or one of another length")
     return told
 
 
-def whole(told: Any, least: int = 0) -> int:
+def flag(told: Any) -> bool:
+    """Read whether something is so."""
+    if not isinstance(told, bool):
+        raise ValueError("neither true nor false")
+    return told
+
+
+def number(told: Any, most: float = math.inf) -> float:
+    """Read how much there is of something."""
+    if type(told) not in (int, float) or not 0 <= told <= most:
+        raise ValueError("no number, or one that cannot be")
+    return float(told)
+
+
+def whole(told: Any, least: int = 0, most: int = LARGEST) -> int:
     """Read a whole number, one that counts something."""
-    if type(told) is not int or not least <= told < 1 << 63:
+    if type(told) is not int or not least <= told <= most:
         raise ValueError("no number, or one that cannot be")
     return told
 
@@ -215,7 +249,7 @@ def whole(told: Any, least: int = 0) -> int:
 def _explanations(match: dict[str, Any]) -> list[Explanation]:
     told = [item["explanation"] for item in match["found"]]
     return [
-        Explanation(_label(why["label"]), int(why["cycle"]), np.array(why["bits"], np.int8))
+        Explanation(_label(why["label"]), whole(why["cycle"], -1), _signs(why["bits"]))
         for why in told
     ]
 
@@ -224,8 +258,16 @@ def _label(told: Any) -> Any:
     return None if told is None else label_from_json(told)
 
 
+def _signs(told: Any) -> NDArray[np.int8]:
+    """Read bits, of which some may be off: all are -1, 0 or 1."""
+    signs = np.array(listed(told), np.int8)
+    if signs.ndim != 1 or signs.tolist() != told or (abs(signs) > 1).any():
+        raise ValueError("no bits")
+    return signs
+
+
 def _ids(told: list[Any]) -> NDArray[Any]:
-    ids = ids_of(told)
+    ids = [as_id(value) for value in told]
     return np.array(ids, np.int64) if all(isinstance(i, int) for i in ids) else _objects(ids)
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple, Self, cast
 import everhash
 from everhash.client.address import Address
 from everhash.client.arriving import Response, SlowError
+from everhash.client.faults import printable
 from everhash.errors import ReadOnlyError, ServiceError
 
 PIECE = 1 << 20
@@ -169,7 +170,10 @@ class Connections:
         elif isinstance(error, ConnectionError | IncompleteRead):
             problem, hint = "the connection was closed before the answer was complete", "try again"
         else:
-            problem, hint = f"no HTTP answer: {error!s:.100}", "is that a service's address?"
+            problem, hint = (
+                f"no HTTP answer: {printable(str(error)):.100}",
+                "is that a service's address?",
+            )
         hint = hint if request.repeatable else UNKNOWN
         return ServiceError(f"{self.address}: {problem}", hint=hint)
 
