@@ -346,7 +346,8 @@ CALLS: dict[str, Call] = {
 
 
 def lies(route: str, field: str, *values: Any) -> list[tuple[str, Any]]:
-    return [(route, {field: value}) for value in values]
+    true = REPORT if route == "refresh" else {}
+    return [(route, {**true, field: value}) for value in values]
 
 
 LIES: list[tuple[str, Any]] = [
@@ -356,9 +357,9 @@ LIES: list[tuple[str, Any]] = [
     *lies("ingest", "ids", [1], [1, 1], "ab", [1, 2, 3]),
     *lies("remove", "removed", -1, 2, "1", 0.5, True),
     *(("refresh", {**REPORT, name: None}) for name in REPORT),
-    *(("refresh", {**REPORT, "entries": told}) for told in ([], "x", -1, 0.5, True, 10**30)),
-    *(("refresh", {**REPORT, "seconds": told}) for told in ("evil", -1.0, True, 10**400)),
-    ("refresh", {**REPORT, "dry_run": 7}),
+    *lies("refresh", "entries", [], "x", -1, 0.5, True, 10**30),
+    *lies("refresh", "seconds", "evil", -1.0, True, 10**400),
+    *lies("refresh", "dry_run", 7, "true"),
     ("get", {"entries": [{**ENTRY, "id": 7}]}),
     ("get", {"entries": [{**ENTRY, "id": "1"}]}),
     ("get", {"entries": [{**ENTRY, "labels": "ab"}]}),

@@ -276,7 +276,8 @@ def connect(
     Args:
         url: of the service, as "https://example.org" or "http://localhost:8765".
         key: as `everhash key` printed it, if the service wants one.
-        timeout: seconds to wait for an answer; also for a service that is starting or busy.
+        timeout: seconds to wait for an answer, and for the whole of it, but for a second for each
+            64 KiB that came; also for a service that is starting or busy.
         insecure: send the key over plain http to another machine.
     """
     address = Address.of(url)
