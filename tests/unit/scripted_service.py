@@ -30,7 +30,7 @@ CgYIKoZIzj0EAwIDSAAwRQIgYltA4K6nLFbNCyET5/9y485IjbQ3mnA8NL8IMF0G
 -----END CERTIFICATE-----
 """
 """Of localhost, until 2120; the key protects nothing."""
-Answers = dict[str, bytes | Callable[[], bytes]]
+Answers = dict[str, bytes | Callable[[], bytes | Iterator[bytes]]]
 
 
 def secured(folder: Path) -> tuple[ssl.SSLContext, Path]:
@@ -57,7 +57,7 @@ class Last(bytes):
 class Scripted:
     """A service that says what it was told to say, byte for byte, and remembers what was asked.
 
-    An answer of b"" closes the connection instead.
+    An answer of b"" closes the connection instead; one in pieces is sent as they come.
     """
 
     def __init__(self, answers: Answers, secure: ssl.SSLContext | None = None) -> None:
@@ -108,9 +108,10 @@ class Scripted:
                     target = request.decode().split()[1]
                     self.asked.append(target)
                     self.heads.append(head)
-                    said = self.answers[target.partition("?")[0]]
-                    said = said() if callable(said) else said
-                    connection.sendall(said)
+                    script = self.answers[target.partition("?")[0]]
+                    said = script() if callable(script) else script
+                    for piece in [said] if isinstance(said, bytes) else said:
+                        connection.sendall(piece)
                     if not said or isinstance(said, Last):
                         return
             except (OSError, ValueError, IndexError, KeyError):  # not HTTP, or not a route

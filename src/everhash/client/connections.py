@@ -8,13 +8,15 @@ import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
+from http.client import HTTPConnection, HTTPException, HTTPSConnection, IncompleteRead
 from time import monotonic
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, cast
 
 import everhash
 from everhash.client.address import Address
+from everhash.client.arriving import Response, SlowError
+from everhash.client.faults import printable
 from everhash.errors import ReadOnlyError, ServiceError
 
 PIECE = 1 << 20
@@ -25,6 +27,7 @@ FRESH = 2.0
 """Seconds after which a kept connection is not trusted with a request that must not be repeated:
 servers close idle ones, and it may be on its way."""
 JSON = "application/json"
+PATIENCE = "pass a larger timeout to connect"
 UNKNOWN = "whether the call was applied is not known: look before you repeat it"
 
 
@@ -69,14 +72,15 @@ class Connections:
         with self.guarding(fresh, request):
             return Reply(self, fresh, request, self._send(fresh, request))
 
-    def _send(self, connection: HTTPConnection, request: Request) -> HTTPResponse:
+    def _send(self, connection: HTTPConnection, request: Request) -> Response:
         headers = {**self._headers, "Accept": request.accept}
         if request.method != "GET":
             headers["Content-Type"] = request.content_type
         target = self.address.prefix + request.target
+        connection.sock.settimeout(self._timeout)  # less of it may be left from the last answer
         with suppress(BrokenPipeError):  # it may have answered that this is too much to read
             connection.request(request.method, target, request.body or None, headers)
-        return connection.getresponse()
+        return cast(Response, connection.getresponse())
 
     def _connect(self) -> HTTPConnection:
         host, port = self.address.host, self.address.port
@@ -84,6 +88,7 @@ class Connections:
             connection = HTTPConnection(host, port, timeout=self._timeout)
         else:
             connection = HTTPSConnection(host, port, timeout=self._timeout, context=self._secure)
+        connection.response_class = Response
         try:
             connection.connect()
         except BaseException as error:
@@ -142,7 +147,8 @@ class Connections:
             connection.close()
             if again and isinstance(error, ConnectionError):
                 return
-            if isinstance(error, OSError | HTTPException) and not isinstance(error, ServiceError):
+            broken = OSError | HTTPException | ValueError  # as http.client says of a false chunk
+            if isinstance(error, broken) and not isinstance(error, ServiceError):
                 raise self._broken(error, request) from None
             raise
 
@@ -157,13 +163,17 @@ class Connections:
         return ServiceError(f"{self.address} cannot be reached: {reason}", hint=hint)
 
     def _broken(self, error: Exception, request: Request) -> ServiceError:
-        if isinstance(error, TimeoutError):
-            problem = f"no answer within {self._timeout:g} s"
-            hint = "pass a larger timeout to connect"
+        if isinstance(error, SlowError):
+            problem, hint = "the answer stops, or comes too slowly", PATIENCE
+        elif isinstance(error, TimeoutError):
+            problem, hint = f"no answer within {self._timeout:g} s", PATIENCE
         elif isinstance(error, ConnectionError | IncompleteRead):
             problem, hint = "the connection was closed before the answer was complete", "try again"
         else:
-            problem, hint = f"no HTTP answer: {error!s:.100}", "is that a service's address?"
+            problem, hint = (
+                f"no HTTP answer: {printable(str(error)):.100}",
+                "is that a service's address?",
+            )
         hint = hint if request.repeatable else UNKNOWN
         return ServiceError(f"{self.address}: {problem}", hint=hint)
 
@@ -176,7 +186,7 @@ class Reply:
         connections: Connections,
         connection: HTTPConnection,
         request: Request,
-        response: HTTPResponse,
+        response: Response,
     ) -> None:
         self.status = response.status
         self._connections, self._connection = connections, connection
@@ -193,11 +203,12 @@ class Reply:
         return self.header("Content-Type").partition(";")[0].strip().lower()
 
     def whole(self) -> bytes:
-        """Return the answer, if it has a size that can be."""
+        """Return the answer, if it has a size that can be and comes in time."""
         pieces, size = [], self._response.length or 0
         if size <= MOST:
             size = 0
-            for piece in self.pieces():
+            self._response.arriving.expect(2 * MOST)  # chunks have heads too
+            for piece in self._pieces():
                 pieces.append(piece)
                 size += len(piece)
                 if size > MOST:
@@ -210,11 +221,20 @@ class Reply:
         return b"".join(pieces)
 
     def pieces(self) -> Iterator[bytes]:
-        """Go through the answer."""
+        """Go through an answer of any size, which it has to tell, however long that takes."""
+        if self._response.length is None:
+            raise ServiceError(
+                f"{self._connections.address}: an answer that does not say how long it is",
+                hint="is that a service's address?",
+            )
+        self._response.arriving.expect(None)
+        return self._pieces()
+
+    def _pieces(self) -> Iterator[bytes]:
         response = self._response
         while True:
             with self._connections.guarding(self._connection, self._request):
-                piece = response.read(PIECE)
+                piece = self._read()
                 if not piece and response.length:
                     raise IncompleteRead(b"", response.length)
             if not piece:
@@ -223,6 +243,12 @@ class Reply:
         if not response.will_close:
             self._open = False
             self._connections.keep(self._connection)
+
+    def _read(self) -> bytes:
+        try:
+            return self._response.read(PIECE)
+        except TimeoutError:
+            raise SlowError from None
 
     def __enter__(self) -> Self:
         return self

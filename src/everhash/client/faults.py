@@ -64,3 +64,12 @@ def error_from(answer: Any, address: str, status: int = 500) -> EverhashError:
         value = values.get(name) if isinstance(values, dict) else None
         setattr(error, name, value if isinstance(value, int | str) else None)
     return error
+
+
+def printable(text: str) -> str:
+    r"""Return what a service sent for a message: no terminal takes it for a command.
+
+    >>> printable("caf\u00e9 \x1b[31m")
+    'café \\x1b[31m'
+    """
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Generator, Hashable, Iterable, Iterator
+from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -14,11 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from everhash import peers
-from everhash.client import answers, requests
+from everhash.client import answers, reading, requests
 from everhash.client.address import Address, check_key, check_timeout
 from everhash.client.connections import Connections, Request
-from everhash.client.faults import error_from
-from everhash.client.service import Service, with_query
+from everhash.client.service import Service
 from everhash.client.snapshots import write_snapshot
 from everhash.codes import Codes
 from everhash.collection.attachments import Attachment
@@ -29,11 +27,6 @@ from everhash.index.index import Entry
 from everhash.index.matches import Matches
 from everhash.index.refresh import RefreshReport, report_of
 from everhash.stream import as_labels
-
-PAGE = 1000
-"""Entries, or labels, asked for at a time."""
-PAUSES = (0.01, 1.0)
-"""Seconds between two looks at a refresh, at first and at most."""
 
 
 class RemoteCollection:
@@ -83,7 +76,7 @@ class RemoteCollection:
     def _enter(self, route: str, batch: requests.Batch) -> list[Id]:
         answer = self._write(route, batch)
         with self._service.reading():
-            return answers.ids_of(answer["ids"])
+            return answers.given_ids(answer["ids"], batch.ids, len(batch.rows))
 
     def _write(self, route: str, batch: requests.Batch) -> dict[str, Any]:
         most = self._limits.rows
@@ -108,9 +101,10 @@ class RemoteCollection:
 
     def remove(self, ids: Iterable[Any]) -> int:
         """Forget entries and return how many there were. Their ids are never used again."""
-        answer = self._service.post("/remove", {"ids": requests.plain_ids(ids)}, writes=True)
+        names = requests.plain_ids(ids)
+        answer = self._service.post("/remove", {"ids": names}, writes=True)
         with self._service.reading():
-            return int(answer["removed"])
+            return answers.whole(answer["removed"], most=len(names))
 
     def refresh(self, *, dry_run: bool = False) -> RefreshReport:
         """Bring unlabelled entries up to date with the newest mapping; return when they are."""
@@ -128,90 +122,51 @@ class RemoteCollection:
         started = self._service.send(Request("POST", "/refresh", b"{}", repeatable=False))
         with self._service.reading():
             number = answers.job_of(started)
-        pause, longest = PAUSES
-        while (job := self._service.get(f"/jobs/{number}")).get("state") == "running":
-            with self._service.reading():
-                share = float(job["progress"])
-            yield share
-            time.sleep(pause)
-            pause = min(2 * pause, longest)
-        if job.get("error") is not None:
-            raise error_from(job, self._service.name)
-        with self._service.reading():
-            return answers.report_of(job["report"])
+        return (yield from reading.job_steps(self._service, number))
 
     # Reading
 
     def __len__(self) -> int:
         answer = self._service.get("/stats")
         with self._service.reading():
-            return int(answer["entries"])
+            return answers.whole(answer["entries"])
 
     def __contains__(self, value: Any) -> bool:
         return bool(self.has([value])[0])
 
     def has(self, ids: Iterable[Any]) -> NDArray[np.bool_]:
         """Return for each id whether an entry has it, or had it before it was removed."""
-        found = self._some("/has", "has", requests.plain_ids(ids))
+        found = reading.told_of(self._service, "/has", "has", requests.plain_ids(ids))
         with self._service.reading():
-            return np.array(found, np.bool_)
+            return np.array([answers.flag(told) for told in found], np.bool_)
 
     def get(self, ids: Iterable[Any]) -> list[Entry]:
         """Return what is known of entries."""
-        found = self._some("/get", "entries", requests.plain_ids(ids))
+        names = requests.plain_ids(ids)
+        found = reading.told_of(self._service, "/get", "entries", names)
         with self._service.reading():
-            return [answers.entry_of(told) for told in found]
+            return answers.entries_of(found, names)
 
     def attachments(self, ids: Iterable[Any]) -> list[Attachment]:
         """Return what entries carry."""
-        names = requests.plain_ids(ids)
-        told = self._some("/get", "entries", names)
-        with self._service.reading():
-            carried = [(entry["payload"], entry["thumbnail"] is True) for entry in told]
+        service, names = self._service, requests.plain_ids(ids)
+        told = reading.told_of(service, "/get", "entries", names)
+        with service.reading():
+            answers.entries_of(told, names)
+            carried = [(entry["payload"], answers.flag(entry["thumbnail"])) for entry in told]
         return [
-            Attachment(payload, self._picture(name) if has_picture else None)
+            Attachment(payload, reading.picture_of(service, name) if has_picture else None)
             for name, (payload, has_picture) in zip(names, carried, strict=True)
         ]
-
-    def _picture(self, name: Id) -> bytes:
-        kind = "str" if isinstance(name, str) else "int"
-        request = Request("GET", with_query("/thumbnail", {"id": name, "kind": kind}))
-        with self._service.answering(request) as reply, self._service.reading():
-            return answers.picture_of(reply.whole())
-
-    def _some(self, route: str, field: str, names: list[Id]) -> list[Any]:
-        """Return what a service tells of ids, asked for as many at a time as it takes."""
-        most, found = self._limits.rows, []
-        for start in range(0, len(names), most):
-            part = names[start : start + most]
-            answer = self._service.post(route, {"ids": part})
-            with self._service.reading():
-                if len(answer[field]) != len(part):
-                    raise ValueError("not one for each id")
-                found += answer[field]
-        return found
 
     def entries(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
         """Go through entries in order of arrival: those from number `start` up to `stop`."""
         check_start(start)
-        until = {} if stop is None else {"stop": stop}
-        place: int | None = start
-        while place is not None and (stop is None or place < stop):
-            page = self._service.get("/entries", start=place, limit=PAGE, codes=True, **until)
-            with self._service.reading():
-                entries = [answers.entry_of(told) for told in page["entries"]]
-                place = answers.after(place, page["next"])
-            yield from entries
+        yield from reading.entries_of(self._service, start, stop)
 
     def labels(self) -> list[LabelInfo]:
         """Return all labels in order of arrival, and how each of them stands."""
-        infos: list[LabelInfo] = []
-        while True:
-            page = self._service.get("/labels", start=len(infos), limit=PAGE)
-            with self._service.reading():
-                infos += [answers.label_info_of(told) for told in page["labels"]]
-                if len(infos) >= page["total"] or not page["labels"]:
-                    return infos
+        return reading.labels_of(self._service)
 
     def search(
         self,
@@ -228,7 +183,7 @@ class RemoteCollection:
         options = {"k": requests.check_k(k), "distance": distance, "explain": bool(explain)}
         options |= requests.filters_of(labels, ids)
         asked = requests.searches("/search", rows, options, self._limits)
-        return self._find(asked, len(rows), explain=bool(explain))
+        return self._find(asked, len(rows), options)
 
     def search_like(
         self,
@@ -245,7 +200,7 @@ class RemoteCollection:
         options = {"k": requests.check_k(k), "distance": distance, "explain": bool(explain)}
         options |= requests.filters_of(labels, ids)
         asked = requests.searches_like(names, options, self._limits)
-        return self._find(asked, len(names), explain=bool(explain))
+        return self._find(asked, len(names), options)
 
     def search_radius(
         self, X: ArrayLike | Codes, r: float, distance: str = "hamming", *, explain: bool = False
@@ -254,20 +209,21 @@ class RemoteCollection:
         rows = requests.queries_of(X, distance)
         options = {"r": requests.check_radius(r), "distance": distance, "explain": bool(explain)}
         asked = requests.searches("/radius", rows, options, self._limits)
-        return self._find(asked, len(rows), explain=bool(explain))
+        return self._find(asked, len(rows), options)
 
-    def _find(self, asked: Iterator[Request], n: int, *, explain: bool) -> Matches:
+    def _find(self, asked: Iterator[Request], n: int, options: Mapping[str, Any]) -> Matches:
         """Return what was found for n queries."""
-        service, parts = self._service, []
+        service, parts, k = self._service, [], options.get("k")
         for request in asked:
             with service.answering(request) as reply, service.reading():
                 if reply.content_type == requests.ARROW:
-                    parts.append(answers.found_in_table(reply.whole()))
+                    parts.append(answers.found_in_table(reply.whole(), n, k))
                     continue
-                found = answers.found_in_json(service.content(reply), explain=explain)
+                content = service.content(reply)
+                found = answers.found_in_json(content, explain=options["explain"])
             parts.append(replace(found, novelty=self._novelty(found.novelty)))
         with service.reading():
-            return answers.joined(parts, n)
+            return answers.joined(parts, n, k)
 
     def _novelty(self, told: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return novelties with those that JSON cannot write: infinite while there is no label."""
@@ -319,7 +275,8 @@ def connect(
     Args:
         url: of the service, as "https://example.org" or "http://localhost:8765".
         key: as `everhash key` printed it, if the service wants one.
-        timeout: seconds to wait for an answer; also for a service that is starting or busy.
+        timeout: seconds to wait for an answer, and for the whole of it, but for a second for each
+            64 KiB that came; also for a service that is starting or busy.
         insecure: send the key over plain http to another machine.
     """
     address = Address.of(url)

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from everhash.client.answers import whole
 from everhash.client.connections import JSON, Connections, Reply, Request
-from everhash.client.faults import error_from
+from everhash.client.faults import error_from, printable
 from everhash.errors import EverhashError, LimitError, ServiceError
 
 FOREIGN = "is that the address of an everhash service of this version?"
@@ -43,10 +44,7 @@ class Service:
         self.name = str(connections.address)
         told = self.get("/limits")
         with self.reading():
-            sizes = [int(told[name]) for name in ("rows", "queries", "body")]
-            if min(sizes) < 1:
-                raise ValueError("a limit below 1")
-        self.limits = Limits(*sizes)
+            self.limits = Limits(*(whole(told[name], 1) for name in ("rows", "queries", "body")))
 
     def get(self, route: str, **query: Any) -> dict[str, Any]:
         """Ask for something."""
@@ -89,17 +87,16 @@ class Service:
 
     def _error(self, reply: Reply) -> EverhashError:
         if 300 <= reply.status < 400:
-            place = reply.header("Location")
-            problem = f"{self.name} sends elsewhere: {place:.200}"
+            problem = f"{self.name} sends elsewhere: {printable(reply.header('Location')):.200}"
             return ServiceError(problem, hint="connect to that address")
         return error_from(self.content(reply), self.name, reply.status)
 
     def content(self, reply: Reply) -> dict[str, Any]:
         """Return an answer that is JSON."""
-        kind = reply.content_type
+        kind = reply.content_type or "no type"
         if kind != JSON:
             raise ServiceError(
-                f"{self.name} answers with status {reply.status} and {kind or 'no type':.80}",
+                f"{self.name} answers with status {reply.status} and {printable(kind):.80}",
                 hint=FOREIGN,
             )
         text = reply.whole()

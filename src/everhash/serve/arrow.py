@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash.client.messages import messages_in
 from everhash.errors import EverhashError, FeatureTypeError, InputError
 from everhash.serve.errors import too_large
 
@@ -28,7 +29,6 @@ HINT = "pyarrow.ipc.new_stream writes one"
 AS_JSON = (b"everhash", b"json")
 """Metadata of a column `id` or `label` whose texts are JSON: how ids or labels of several types are
 sent."""
-BATCH, DICTIONARY = "record batch", "dictionary"
 
 
 def read_table(content: bytes, most: int) -> dict[str, Any]:
@@ -58,49 +58,13 @@ def read_table(content: bytes, most: int) -> dict[str, Any]:
 
 def _check_messages(content: bytes) -> None:
     """Go through the messages without reading what they bring."""
-    import pyarrow as pa
-
-    reader = pa.ipc.MessageReader.open_stream(pa.py_buffer(content))
-    for number in range(MESSAGES + 1):
-        try:
-            message = reader.read_next_message()
-        except StopIteration:
-            return
-        metadata = message.metadata.to_pybytes()
-        if number == 0 and len(metadata) > SCHEMA:
+    for number, message in enumerate(messages_in(content)):
+        if number == 0 and message.size > SCHEMA:
             raise InputError(f"a schema of more than {SCHEMA} bytes", hint="send columns only")
-        if message.type in (BATCH, DICTIONARY) and _is_compressed(metadata, message.type):
+        if message.compressed:
             raise InputError("compressed buffers are not read", hint="write without compression")
-    raise too_large(f"more than {MESSAGES} record batches", "combine them")
-
-
-def _is_compressed(metadata: bytes, kind: str) -> bool:
-    """Whether a message says that its buffers are compressed; see Message.fbs of Arrow."""
-    (root,) = struct.unpack_from("<I", metadata, 0)
-    header = _child(metadata, root, 2)
-    if kind == DICTIONARY and header is not None:
-        header = _child(metadata, header, 1)
-    return header is None or _child(metadata, header, 3) is not None
-
-
-def _child(data: bytes, table: int, field: int) -> int | None:
-    """Return where a table's field of a flatbuffer points to; None where it is not set."""
-    (back,) = struct.unpack_from("<i", data, table)
-    vtable = table - back
-    (size,) = struct.unpack_from("<H", data, _inside(vtable))
-    if 4 + 2 * field >= size:
-        return None
-    (offset,) = struct.unpack_from("<H", data, vtable + 4 + 2 * field)
-    if offset == 0:
-        return None
-    (ahead,) = struct.unpack_from("<I", data, table + offset)
-    return int(table + offset + ahead)
-
-
-def _inside(place: int) -> int:
-    if place < 0:  # or it would be counted from the end
-        raise struct.error("a table outside of its message")
-    return place
+        if number == MESSAGES:
+            raise too_large(f"more than {MESSAGES} record batches", "combine them")
 
 
 def _check_schema(schema: Any) -> None:

@@ -1,0 +1,87 @@
+"""What takes several requests: many ids, pages, a job that runs until it is done."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Generator, Iterator
+from typing import Any
+
+from everhash.client import answers
+from everhash.client.connections import Request
+from everhash.client.faults import error_from
+from everhash.client.service import Service, with_query
+from everhash.collection.labels import LabelInfo
+from everhash.index.ids import Id
+from everhash.index.index import Entry
+from everhash.index.refresh import RefreshReport
+
+PAGE = 1000
+"""Entries, or labels, asked for at a time."""
+PAUSES = (0.01, 1.0)
+"""Seconds between two looks at a refresh, at first and at most."""
+
+
+def told_of(service: Service, route: str, field: str, names: list[Id]) -> list[Any]:
+    """Return what a service tells of ids, asked for as many at a time as it takes."""
+    most, found = service.limits.rows, list[Any]()
+    for start in range(0, len(names), most):
+        part = names[start : start + most]
+        answer = service.post(route, {"ids": part})
+        with service.reading():
+            found += answers.listed(answer[field], len(part))
+    return found
+
+
+def picture_of(service: Service, name: Id) -> bytes:
+    """Return the thumbnail of an entry."""
+    kind = "str" if isinstance(name, str) else "int"
+    request = Request("GET", with_query("/thumbnail", {"id": name, "kind": kind}))
+    with service.answering(request) as reply, service.reading():
+        return answers.picture_of(reply.whole())
+
+
+def entries_of(service: Service, start: int, stop: int | None) -> Iterator[Entry]:
+    """Go through entries from number `start` up to `stop`."""
+    until = {} if stop is None else {"stop": stop}
+    place: int | None = start
+    while place is not None and (stop is None or place < stop):
+        page = service.get("/entries", start=place, limit=PAGE, codes=True, **until)
+        with service.reading():
+            entries = [answers.entry_of(told) for told in answers.listed(page["entries"])]
+            # a page without entries passes over removed ones, and over more than it could hold
+            place = answers.after(place + (len(entries) or PAGE), page["next"])
+        yield from entries
+
+
+def labels_of(service: Service) -> list[LabelInfo]:
+    """Return all labels; no page brings one again, or more of them than there are."""
+    infos: list[LabelInfo] = []
+    seen: set[str] = set()
+    while True:
+        page = service.get("/labels", start=len(infos), limit=PAGE)
+        with service.reading():
+            told, total = answers.listed(page["labels"]), answers.whole(page["total"])
+            infos += [answers.label_info_of(one) for one in told]
+            seen |= {json.dumps(one["label"]) for one in told}
+            if not len(seen) == len(infos) <= total:
+                raise ValueError("labels that have come before, or too many")
+            if len(infos) == total:
+                return infos
+            if not told:
+                raise ValueError("fewer labels than there are")
+
+
+def job_steps(service: Service, job: str) -> Generator[float, None, RefreshReport]:
+    """Yield the share of a refresh that is done now and then, until all of it is."""
+    pause, longest = PAUSES
+    while (told := service.get(f"/jobs/{job}")).get("state") == "running":
+        with service.reading():
+            share = answers.number(told["progress"], 1.0)
+        yield share
+        time.sleep(pause)
+        pause = min(2 * pause, longest)
+    if told.get("error") is not None:
+        raise error_from(told, service.name)
+    with service.reading():
+        return answers.report_of(told["report"])
