@@ -160,6 +160,10 @@ def test_any_history_looks_the_same(twins: Twins) -> None:
     twins.both("entries")
     for some in ((0, 5), (298, 310), (520,), (7, 7), (9, 3), (9999,), (-1,)):
         twins.both("entries", *some)
+        twins.both("labels", *some)
+    for start, limit, stop in ((0, 7, None), (3, 2000, None), (290, 20, 400), (9, 1, 3), (0, 0, 1)):
+        twins.both("page", start, limit, stop)
+        twins.both("page", start, limit, stop, unlabelled=True)
 
 
 @every_kind

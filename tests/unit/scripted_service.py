@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-LIMITS = {"rows": 10, "queries": 4, "body": 4096}
+LIMITS = {"rows": 10, "queries": 4, "page": 1000, "body": 4096}
 CERTIFICATE = """
 -----BEGIN EC PRIVATE KEY-----
 MHcCAQEEIIm6sxQAY+LNOo3SyXYNn/+W/hwuPSVHQUv2RP5LUj36oAoGCCqGSM49

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from typing import Any
 
 from everhash.client import answers
@@ -13,18 +13,17 @@ from everhash.client.faults import error_from
 from everhash.client.service import Service, with_query
 from everhash.collection.labels import LabelInfo
 from everhash.index.ids import Id
-from everhash.index.index import Entry
+from everhash.index.index import Entry, Page
 from everhash.index.refresh import RefreshReport
 
-PAGE = 1000
-"""Entries, or labels, asked for at a time."""
 PAUSES = (0.01, 1.0)
 """Seconds between two looks at a refresh, at first and at most."""
 
 
 def told_of(service: Service, route: str, field: str, names: list[Id]) -> list[Any]:
     """Return what a service tells of ids, asked for as many at a time as it takes."""
-    most, found = service.limits.rows, list[Any]()
+    most = service.limits.page if route == "/get" else service.limits.rows
+    found: list[Any] = []
     for start in range(0, len(names), most):
         part = names[start : start + most]
         answer = service.post(route, {"ids": part})
@@ -41,35 +40,45 @@ def picture_of(service: Service, name: Id) -> bytes:
         return answers.picture_of(reply.whole())
 
 
-def entries_of(service: Service, start: int, stop: int | None) -> Iterator[Entry]:
-    """Go through entries from number `start` up to `stop`."""
-    until = {} if stop is None else {"stop": stop}
+def page_of(
+    service: Service, start: int, limit: int, stop: int | None, *, unlabelled: bool
+) -> Page:
+    """Return some entries, asked for as many at a time as the service tells."""
+    until = {} if stop is None else {"stop": max(0, stop)}
+    entries: list[Entry] = []
     place: int | None = start
-    while place is not None and (stop is None or place < stop):
-        page = service.get("/entries", start=place, limit=PAGE, codes=True, **until)
+    while place is not None and len(entries) < limit:
+        most = min(limit - len(entries), service.limits.page)
+        query = {"start": place, "limit": most, "codes": True, "unlabelled": unlabelled, **until}
+        page = service.get("/entries", **query)
         with service.reading():
-            entries = [answers.entry_of(told) for told in answers.listed(page["entries"])]
-            # a page without entries passes over removed ones, and over more than it could hold
-            place = answers.after(place + (len(entries) or PAGE), page["next"])
-        yield from entries
+            told = answers.listed(page["entries"])
+            entries += [answers.entry_of(one) for one in told]
+            if page["next"] is not None and len(told) != most:
+                raise ValueError("a page that is short, and no last one")
+            place = answers.after(place + len(told), page["next"])
+    return Page(entries, place)
 
 
-def labels_of(service: Service) -> list[LabelInfo]:
-    """Return all labels; no page brings one again, or more of them than there are."""
+def labels_of(service: Service, start: int, stop: int | None) -> list[LabelInfo]:
+    """Return labels; no page brings one again, or more of them than there are."""
     infos: list[LabelInfo] = []
     seen: set[str] = set()
-    while True:
-        page = service.get("/labels", start=len(infos), limit=PAGE)
+    while stop is None or start + len(infos) < stop:
+        at = start + len(infos)
+        most = service.limits.page if stop is None else min(service.limits.page, stop - at)
+        page = service.get("/labels", start=at, limit=most)
         with service.reading():
             told, total = answers.listed(page["labels"]), answers.whole(page["total"])
             infos += [answers.label_info_of(one) for one in told]
             seen |= {json.dumps(one["label"]) for one in told}
-            if not len(seen) == len(infos) <= total:
+            if not len(seen) == len(infos) <= max(0, total - start):
                 raise ValueError("labels that have come before, or too many")
-            if len(infos) == total:
-                return infos
+            if start + len(infos) >= total:
+                break
             if not told:
                 raise ValueError("fewer labels than there are")
+    return infos
 
 
 def job_steps(service: Service, job: str) -> Generator[float, None, RefreshReport]:

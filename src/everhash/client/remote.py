@@ -21,9 +21,8 @@ from everhash.client.snapshots import write_snapshot
 from everhash.codes import Codes
 from everhash.collection.attachments import Attachment
 from everhash.collection.labels import LabelInfo
-from everhash.collection.readable import check_start
 from everhash.index.ids import Id
-from everhash.index.index import Entry
+from everhash.index.index import Entry, Page, check_page
 from everhash.index.matches import Matches
 from everhash.index.refresh import RefreshReport, report_of
 from everhash.stream import as_labels
@@ -108,17 +107,17 @@ class RemoteCollection:
 
     def refresh(self, *, dry_run: bool = False) -> RefreshReport:
         """Bring unlabelled entries up to date with the newest mapping; return when they are."""
+        return report_of(self.refresh_steps(dry_run=dry_run))
+
+    def refresh_steps(self, *, dry_run: bool = False) -> Generator[float, None, RefreshReport]:
+        """Begin a refresh and yield the share done now and then; see `Collection.refresh_steps`.
+
+        It goes on if nobody waits for it. Of a dry run only the report comes back.
+        """
         if dry_run:
             told = self._service.send(Request("POST", "/refresh?dry_run=true", b"{}"))
             with self._service.reading():
                 return answers.report_of(told)
-        return report_of(self.refresh_steps())
-
-    def refresh_steps(self) -> Generator[float, None, RefreshReport]:
-        """Begin a refresh and yield the share done now and then; see `Collection.refresh_steps`.
-
-        It goes on if nobody waits for it.
-        """
         started = self._service.send(Request("POST", "/refresh", b"{}", repeatable=False))
         with self._service.reading():
             number = answers.job_of(started)
@@ -161,12 +160,23 @@ class RemoteCollection:
 
     def entries(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
         """Go through entries in order of arrival: those from number `start` up to `stop`."""
-        check_start(start)
-        yield from reading.entries_of(self._service, start, stop)
+        check_page(start)
+        place: int | None = start
+        while place is not None:
+            found, place = self.page(place, self._limits.page, stop)
+            yield from found
 
-    def labels(self) -> list[LabelInfo]:
-        """Return all labels in order of arrival, and how each of them stands."""
-        return reading.labels_of(self._service)
+    def page(
+        self, start: int = 0, limit: int = 100, stop: int | None = None, *, unlabelled: bool = False
+    ) -> Page:
+        """Return entries in order of arrival, and where to go on; see `Index.page`."""
+        check_page(start, limit)
+        return reading.page_of(self._service, start, limit, stop, unlabelled=unlabelled)
+
+    def labels(self, start: int = 0, stop: int | None = None) -> list[LabelInfo]:
+        """Return labels in order of arrival, from number `start` up to `stop`: how each stands."""
+        check_page(start)
+        return reading.labels_of(self._service, start, stop)
 
     def search(
         self,

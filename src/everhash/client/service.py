@@ -28,6 +28,7 @@ class Limits:
 
     rows: int
     queries: int
+    page: int
     body: int
 
 
@@ -44,7 +45,8 @@ class Service:
         self.name = str(connections.address)
         told = self.get("/limits")
         with self.reading():
-            self.limits = Limits(*(whole(told[name], 1) for name in ("rows", "queries", "body")))
+            names = ("rows", "queries", "page", "body")
+            self.limits = Limits(*(whole(told[name], 1) for name in names))
 
     def get(self, route: str, **query: Any) -> dict[str, Any]:
         """Ask for something."""

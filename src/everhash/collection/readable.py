@@ -18,8 +18,7 @@ from everhash.collection.attachments import Attachment, read_attachments
 from everhash.collection.following import follow
 from everhash.collection.labels import LabelInfo, label_infos
 from everhash.collection.loading import Loaded, load
-from everhash.errors import OptionError
-from everhash.index.index import Entry, Index, Page
+from everhash.index.index import Entry, Index, Page, check_page
 from everhash.index.matches import Matches
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.store.store import Store
@@ -83,6 +82,7 @@ class Readable:
 
     def entries(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
         """Go through entries in order of arrival: those from number `start` up to `stop`."""
+        check_page(start)
         place: int | None = start
         while place is not None:
             found, place = self.page(place, ENTRIES, stop)
@@ -121,6 +121,7 @@ class Readable:
 
     def labels(self, start: int = 0, stop: int | None = None) -> list[LabelInfo]:
         """Return labels in order of arrival, from number `start` up to `stop`: how each stands."""
+        check_page(start)
         with self._turn:
             state = self._state()
             return label_infos(
@@ -228,9 +229,3 @@ class Readable:
     def __repr__(self) -> str:
         mode = ", readonly=True" if self._store.readonly else ""
         return f"<everhash.Collection {self._store.name}{mode}>"
-
-
-def check_start(start: int) -> None:
-    """Refuse to begin before the first entry."""
-    if start < 0:
-        raise OptionError(f"start must not be negative, got {start}", hint="0 is the first one")

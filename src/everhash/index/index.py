@@ -57,6 +57,13 @@ class Page(NamedTuple):
     """Number of the entry the next page starts with; None if this is the last one."""
 
 
+def check_page(start: int, limit: int = 1) -> None:
+    """Refuse a page before the first one, or of nothing."""
+    if start < 0 or limit < 1:
+        problem = f"start must be at least 0 and limit at least 1, got {start} and {limit}"
+        raise OptionError(problem, hint="the first one has number 0")
+
+
 class Index:
     """Entries of one hasher, in memory, searched exactly.
 
@@ -257,9 +264,7 @@ class Index:
             stop: number of the first one that may not be on it any more.
             unlabelled: only those without a label.
         """
-        if start < 0 or limit < 1:
-            problem = f"start must be at least 0 and limit at least 1, got {start} and {limit}"
-            raise OptionError(problem, hint="the first entry has number 0")
+        check_page(start, limit)
         end = self.arrived if stop is None else min(stop, self.arrived)
         places = self._labels.living(start, end, limit + 1, unlabelled=unlabelled)
         names = self.hasher.labels_ if len(self) else []
