@@ -46,13 +46,22 @@ class Deadlines:
         finally:
             self._due.pop(task, None)
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Give up the tasks that are late: each is suspended where it may be cancelled."""
-        now = loop.time()
-        for task in [task for task, due in self._due.items() if due <= now]:
-            del self._due[task]
+    def forget(self, task: asyncio.Task[Any] | None) -> None:
+        """Let a task take as long as it wants from now on."""
+        if task is not None:
+            self._due.pop(task, None)
+
+    def give_up(self, task: asyncio.Task[Any] | None) -> None:
+        """Let a task be late now, unless it is done: it is suspended where it may be cancelled."""
+        if task is not None and self._due.pop(task, None) is not None:
             self._late.add(task)
             task.cancel()
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Give up the tasks that are late."""
+        now = loop.time()
+        for task in [task for task, due in self._due.items() if due <= now]:
+            self.give_up(task)
         self._looking = bool(self._due)
         if self._looking:
             loop.call_later(LOOK, self._look, loop)

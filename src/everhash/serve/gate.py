@@ -1,7 +1,11 @@
-"""How many requests are worked on at once, and for how long."""
+"""How many requests are worked on at once, and for how long.
+
+A request is worked on until its answer begins: `connections.py` sees to it that answers are taken.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from everhash.errors import ServiceError
@@ -30,11 +34,11 @@ class Gate:
             return
         if self._metrics.running >= limits.REQUESTS:
             raise busy(f"{limits.REQUESTS} requests are being worked on")
-        self._metrics.running += 1
+        place = Place(self._metrics, self._deadlines, send)
         try:
-            await self._within_time(scope, receive, send)
+            await self._within_time(scope, receive, place.send)
         finally:
-            self._metrics.running -= 1
+            place.leave()
 
     async def _within_time(self, scope: Any, receive: Any, send: Any) -> None:
         answering = self._app(scope, receive, send)
@@ -49,3 +53,25 @@ class Gate:
                 hint="a write may still be carried out: look before you repeat it",
             )
             raise RefusedError(503, error, SOON) from None
+
+
+class Place:
+    """Room for one request, until its answer begins: clients may take as long as they are let."""
+
+    def __init__(self, metrics: Metrics, deadlines: Deadlines, send: Any) -> None:
+        self._metrics, self._deadlines, self._send = metrics, deadlines, send
+        self._task, self._taken = asyncio.current_task(), True
+        metrics.running += 1
+
+    async def send(self, message: Any) -> None:
+        """Pass a message on; the first one begins the answer."""
+        if self._taken:
+            self.leave()
+        await self._send(message)
+
+    def leave(self) -> None:
+        """Make room for another request."""
+        if self._taken:
+            self._taken = False
+            self._metrics.running -= 1
+            self._deadlines.forget(self._task)

@@ -42,10 +42,20 @@ BODY_SECONDS = 30
 """until a body has to be there"""
 
 HEAD_SECONDS = 10
-"""until the head of a request has to be there, from its first byte or the connection on"""
+"""until the head of a request has to be there, from its first byte or the connection on; and the
+rest of a body that nobody reads, from the answer on"""
 
 STALL_SECONDS = 60
 """that a client may take nothing of an answer that waits for it"""
+
+TAKE_SECONDS = 120
+"""until a client has to have taken an answer, or the piece that is sent where it comes in pieces"""
+
+UNSENT = 256 << 20
+"""bytes of all answers that are not taken"""
+
+CONNECTIONS = 1_024
+"""connections at once, fewer where the process may open few files"""
 
 BODIES = 256 << 20
 """bytes of all bodies that are held at once"""
@@ -61,6 +71,12 @@ EXPLAINED = 20_000_000
 
 LISTENERS = 32
 """connections to /events"""
+
+SNAPSHOTS = 4
+"""snapshots that are sent at once"""
+
+SNAPSHOT_SPEED = 256 << 10
+"""bytes a second that a client has to take of a snapshot, after the first minute"""
 
 TABLE: dict[str, int] = {
     "dims": limits.DIMS,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from contextlib import suppress
 from time import perf_counter
 from typing import Any
 
 from everhash.serve.access import App, route_of
-from everhash.serve.errors import JSON, answer_to
+from everhash.serve.errors import JSON, answer_to, busy
 from everhash.serve.intake import GoneError
 from everhash.serve.service import Service
 
@@ -24,6 +25,7 @@ HEADERS = [
     (b"x-frame-options", b"DENY"),
 ]
 NO_STORE = (b"cache-control", b"no-store")
+RETRY = (b"retry-after", b"1")
 METHODS = {"GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH"}
 """Methods that metrics name; a client can make up others without end."""
 
@@ -44,6 +46,8 @@ class Outside:
             await self._app(scope, receive, answer.send)
         except GoneError:
             pass
+        except asyncio.CancelledError:  # the server stops, and waits no longer
+            await self._tell(busy("the service is stopping"), answer, scope)
         except Exception as error:
             await self._tell(error, answer, scope)
         finally:
@@ -81,6 +85,9 @@ class Answer:
         """Pass a message on, its head with the headers that all answers have."""
         if message["type"] == "http.response.start":
             self.status, headers = message["status"], message["headers"]
-            own = any(name == b"cache-control" for name, _ in headers)
-            message["headers"] = [*headers, *HEADERS, *(() if own else (NO_STORE,))]
+            own = {name for name, _ in headers}
+            more = () if b"cache-control" in own else (NO_STORE,)
+            if self.status == 503 and b"retry-after" not in own:
+                more = (*more, RETRY)
+            message["headers"] = [*headers, *HEADERS, *more]
         await self._send(message)

@@ -1,8 +1,10 @@
-"""The server process: its socket, its connections, and how it stops."""
+"""The server process: its socket, and how it stops."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import signal
 import socket
 import sys
@@ -10,61 +12,32 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-import h11
 from fastapi import FastAPI
 from uvicorn import Config, Server
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from everhash.errors import OptionError
 from everhash.serve import limits
+from everhash.serve.connections import Connection, look_after
 from everhash.serve.service import Service
 
+log = logging.getLogger(__name__)
 KEEP_ALIVE = 75
 """Seconds an idle connection is kept."""
 PATIENCE = limits.SECONDS + 5
 """Seconds that requests get to end when the server stops."""
 
+HURRY = 3
+"""Seconds it takes to stop at most, once somebody has pressed Ctrl-C twice."""
+INTERRUPTED = 130
+"""The exit code then."""
+AT_ONCE = 16
+"""Connections that are accepted at once, before any is looked at."""
+BACKLOG = 2048
+"""Connections that may wait to be accepted."""
+
 SWITCH = 0.0005
 """Seconds a thread may keep the interpreter while another waits for it: Python's five milliseconds
 are longer than a search."""
-
-
-class Connection(H11Protocol):
-    """A connection whose client has to send the head of a request, and take answers, in time."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._clock: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Expect a head from now on."""
-        super().connection_made(transport)
-        self._expect_head()
-        if hasattr(socket, "TCP_USER_TIMEOUT"):  # on Linux; elsewhere the system's own time counts
-            accepted: socket.socket = transport.get_extra_info("socket")
-            patience = int(1000 * limits.STALL_SECONDS)
-            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, patience)
-
-    def data_received(self, data: bytes) -> None:
-        """Expect the rest of a head that has begun."""
-        super().data_received(data)
-        if self.conn.their_state is not h11.IDLE:
-            self._stop_clock()
-        elif self._clock is None and not self.transport.is_closing():
-            self._expect_head()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Expect nothing any more."""
-        self._stop_clock()
-        super().connection_lost(exc)
-
-    def _expect_head(self) -> None:
-        self._clock = self.loop.call_later(limits.HEAD_SECONDS, self.transport.abort)
-
-    def _stop_clock(self) -> None:
-        if self._clock is not None:
-            self._clock.cancel()
-            self._clock = None
 
 
 class CollectionServer(Server):
@@ -73,20 +46,50 @@ class CollectionServer(Server):
     def __init__(self, config: Config, service: Service, started: Callable[[], None]) -> None:
         super().__init__(config)
         self.service, self._say = service, started
+        self.hurried = False
+        """Whether requests under way were given up."""
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until it is time to stop."""
+        self._loop = asyncio.get_running_loop()
+        await super().serve(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen."""
         await super().startup(sockets)
+        for listening in sockets or ():
+            listening.listen(BACKLOG)  # asyncio takes one number for this and for AT_ONCE
         self._say()
 
     async def on_tick(self, counter: int) -> bool:
-        """Return whether it is time to stop."""
+        """Look after the connections; return whether it is time to stop."""
+        connections: Any = tuple(self.server_state.connections)
+        look_after(connections, self._loop.time())
         return await super().on_tick(counter) or self.service.failure is not None
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop listening, let requests end, and close the collection."""
         self.service.stop_telling()
         await super().shutdown(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to stop; at the second Ctrl-C, wait for no request any more."""
+        if not (self.should_exit and sig == signal.SIGINT):
+            super().handle_exit(sig, frame)
+        elif not self.hurried:
+            self.hurried = True
+            self._loop.call_soon_threadsafe(self._hurry)
+
+    def _hurry(self) -> None:
+        """Give up all requests, so that only closing the file is left, and that within seconds."""
+        log.warning("stopped at once: requests under way were given up")
+        connections: Any = tuple(self.server_state.connections)
+        for connection in connections:
+            connection.drop()
+        for task in self.server_state.tasks:
+            self._loop.call_soon(task.cancel)  # once its connection is lost
+        # whatever happens, a file that is not closed has all that was answered
+        self._loop.call_later(HURRY, os._exit, INTERRUPTED)
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -116,6 +119,7 @@ def make_server(app: FastAPI, started: Callable[[], None]) -> CollectionServer:
         log_config=None,
         access_log=False,
         server_header=False,
+        backlog=AT_ONCE,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=PATIENCE,
     )
@@ -126,13 +130,13 @@ def run(app: FastAPI, listening: socket.socket, started: Callable[[], None]) -> 
     """Serve until somebody sends SIGTERM or SIGINT; then end well, or raise what went wrong."""
     server = make_server(app, started)
     sys.setswitchinterval(SWITCH)
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        sys.exit(INTERRUPTED if server.hurried else 0)
+
     for number in (signal.SIGTERM, signal.SIGINT):
         # uvicorn raises the signal again once everything is closed: this is what then happens
-        signal.signal(number, _end)
+        signal.signal(number, end)
     server.run(sockets=[listening])
     if server.service.failure is not None:
         raise server.service.failure
-
-
-def _end(_number: int, _frame: FrameType | None) -> None:
-    sys.exit(0)

@@ -3,43 +3,65 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import IO
+from weakref import WeakSet
 
 import everhash
 from everhash.collection.collection import Collection
+from everhash.errors import EverhashError
+from everhash.serve import limits
 from everhash.serve.errors import busy
+from everhash.serve.intake import GoneError
 from everhash.serve.service import Service
 
+log = logging.getLogger(__name__)
 PIECE = 1 << 18
 """Bytes sent at a time."""
 
 
 class Snapshots:
-    """Makes one snapshot at a time."""
+    """Makes one snapshot at a time, and sends a few."""
 
     def __init__(self, service: Service) -> None:
         self._service, self._making = service, False
+        self._files: WeakSet[IO[bytes]] = WeakSet()
 
     async def take(self) -> tuple[int, AsyncIterator[bytes]]:
         """Return the size of a snapshot, and its bytes."""
         if self._making:
             raise busy("a snapshot is being made", "try again when it is done")
+        if sum(not file.closed for file in self._files) >= limits.SNAPSHOTS:
+            raise busy(
+                f"{limits.SNAPSHOTS} snapshots are being sent", "try again when one is there"
+            )
         self._making = True
         try:
-            path = self._service.path
-            if path is None:
-                file = await self._service.beside(_copy)
-            else:  # through a reader of its own, so that nobody waits for it
-                self._service.collection  # noqa: B018 - refuses while there is none
-                file = await asyncio.to_thread(_copy_file, path)
+            file = await self._make()
         finally:
             self._making = False
+        self._files.add(file)
         size = file.seek(0, 2)
         file.seek(0)
         return size, _pieces(file)
+
+    async def _make(self) -> IO[bytes]:
+        path = self._service.path
+        if path is None:
+            return await self._service.beside(_copy)
+        # through a reader of its own, so that nobody waits for it: of the same file?
+        await self._service.stats()
+        file = await asyncio.to_thread(_copy_file, path)
+        try:
+            await self._service.stats()
+        except BaseException:
+            file.close()
+            raise
+        return file
 
 
 def _copy_file(path: Path) -> IO[bytes]:
@@ -51,11 +73,22 @@ def _copy(collection: Collection) -> IO[bytes]:
     """Return a snapshot whose file is gone from its folder: closing it frees the space."""
     with tempfile.TemporaryDirectory(prefix="everhash-snapshot-") as folder:
         copy = Path(folder, "snapshot.ever")
-        collection.snapshot(copy)
+        try:
+            collection.snapshot(copy)
+        except EverhashError as error:  # where that folder is, is nobody's business
+            error.message = error.message.replace(f"{folder}{os.sep}", "")
+            raise
         return copy.open("rb")
 
 
 async def _pieces(file: IO[bytes]) -> AsyncIterator[bytes]:
+    """Go through a snapshot, unless it is taken too slowly: it uses up the disk meanwhile."""
+    loop = asyncio.get_running_loop()
+    began, sent = loop.time(), 0
     with file:
         while piece := await asyncio.to_thread(file.read, PIECE):
+            if loop.time() - began > limits.STALL_SECONDS + sent / limits.SNAPSHOT_SPEED:
+                log.warning("a snapshot was taken too slowly, and given up")
+                raise GoneError
             yield piece
+            sent += len(piece)

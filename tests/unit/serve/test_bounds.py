@@ -75,19 +75,67 @@ def test_a_body_that_grows_without_end_is_cut_off(
         assert headers["connection"] == "close"
 
 
+def is_crowded(connection: socket.socket) -> bool:
+    """Whether a body had to make room for others, and its client was told when to come back."""
+    status, headers, told = answer(connection)
+    assert (status, told["error"]["code"]) == (503, "ServiceError")
+    return (headers["connection"], headers["retry-after"]) == ("close", "1")
+
+
 def test_bodies_are_bounded_together(monkeypatch: pytest.MonkeyPatch, reading: Served) -> None:
     monkeypatch.setattr(limits, "BODIES", 150_000)
-    with reading.connect() as first, reading.connect() as second:
+    with reading.connect() as first, reading.connect() as second, reading.connect() as third:
         first.sendall(head("/search", 100_001) + b"x" * 100_000)
         time.sleep(0.2)
         second.sendall(head("/search", 100_000) + b"x" * 100_000)
-        status, headers, told = answer(second)
-        assert (status, told["error"]["code"], headers["connection"]) == (
-            503,
-            "ServiceError",
-            "close",
-        )
-    until(lambda: reading.post("/search", {"rows": ROWS}).status_code == 200)
+        assert is_crowded(first)  # the one that began first makes room
+        assert answer(second)[0] == 422
+        third.sendall(head("/search", 160_000) + b"x" * 160_000)
+        assert is_crowded(third)  # more than there is room for
+    assert reading.post("/search", {"rows": ROWS}).status_code == 200
+
+
+def test_bodies_that_never_end_keep_nobody_out(
+    monkeypatch: pytest.MonkeyPatch, reading: Served
+) -> None:
+    monkeypatch.setattr(limits, "ARRIVING", 3)
+    slow = [reading.connect() for _ in range(5)]
+    try:
+        for connection in slow:
+            connection.sendall(head("/search", len(BODY)) + BODY[:5])
+            time.sleep(0.05)
+        assert all(is_crowded(connection) for connection in slow[:2])
+        for _ in range(3):
+            assert reading.post("/search", {"rows": ROWS}).status_code == 200
+        assert is_crowded(slow[2])
+        slow[4].sendall(BODY[5:])
+        assert answer(slow[4])[0] == 200
+    finally:
+        for connection in slow:
+            connection.close()
+
+
+def test_only_routes_that_take_a_body_read_one(
+    monkeypatch: pytest.MonkeyPatch, reading: Served
+) -> None:
+    monkeypatch.setattr(limits, "BODIES", 10)
+    for path in ("/live", "/stats", "/nope", "/static/nope"):
+        refused = reading.http.post(path, content=b"x" * 100)
+        assert refused.status_code in (404, 405), path
+    assert is_crowded_answer(reading.post("/search", {"rows": ROWS}))
+
+
+def is_crowded_answer(response: httpx.Response) -> bool:
+    return "at once" in error_of(response)["message"] and response.headers["retry-after"] == "1"
+
+
+def test_a_body_is_not_kept_after_its_answer(reading: Served) -> None:
+    with reading.connect() as idle:
+        idle.sendall(head("/search", len(BODY)) + BODY)
+        assert answer(idle)[0] == 200
+        connections: Any = reading.server.server_state.connections
+        (kept,) = [c for c in connections if c.client and c.client[1] == port_of(idle)]
+        until(lambda: BODY not in kept.scope.values())
 
 
 def test_a_body_has_to_arrive_in_time(monkeypatch: pytest.MonkeyPatch, reading: Served) -> None:

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -71,6 +72,27 @@ def test_it_says_where_it_serves_and_ends_well(tmp_path: Path, number: int) -> N
     with everhash.open(path) as collection:
         assert "a" in collection
     assert not list(tmp_path.glob("*-wal"))
+
+
+def test_at_the_second_interrupt_it_waits_for_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "shop.ever"
+    filled(path).close()
+    with started(path) as (process, address):
+        until(lambda: ready(address), 120)
+        port = int(address.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port)) as slow:
+            slow.sendall(b"POST /add HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx")
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.5)
+            assert process.poll() is None  # it waits for the body
+            process.send_signal(signal.SIGINT)
+            assert process.wait(10) == 130
+        assert process.stderr is not None
+        said = process.stderr.read()
+        assert "requests under way were given up" in said
+        assert said.count("\n") == 1
+    assert not list(tmp_path.glob("*-wal"))  # it was closed
 
 
 def test_a_collection_that_another_process_writes_is_refused_for_writing(tmp_path: Path) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import everhash
 from everhash.collection.collection import Collection
 from everhash.errors import CollectionFileError
 from tests.unit.serve.serving import DIM, error_of, filled, serving, until
+from tests.unit.serve.test_bounds import head
 
 ROWS = [[0.5] * DIM]
 
@@ -90,3 +94,25 @@ def test_a_request_under_way_is_finished_before_it_stops() -> None:
         let_go.set()
         asking.join()
     assert answers == [200]
+
+
+def test_it_stops_in_time_whatever_clients_do(tmp_path: Path) -> None:
+    path = tmp_path / "shop.ever"
+    filled(path).close()
+    body = b'{"ids": [' + b",".join([b"0"] * 10_000) + b"]}"
+    unread = head("/get", len(body)) + body
+    with serving(lambda: everhash.open(path)) as served, ExitStack() as stack:
+        served.server.config.timeout_graceful_shutdown = 1
+        for sent in (3 * unread, unread[:-1], b"GET /live", b""):
+            connection = stack.enter_context(socket.socket())
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.connect(("127.0.0.1", served.port))
+            connection.sendall(sent)
+        until(lambda: served.service.metrics.requests["/get", "POST", 200])
+        began = time.monotonic()
+        served.server.should_exit = True
+        until(lambda: served.service._collection is None)
+        assert time.monotonic() - began < 5
+    with everhash.open(path) as collection:  # it was closed
+        assert len(collection) == 60
+    assert not list(tmp_path.glob("*-wal"))
