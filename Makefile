@@ -12,7 +12,7 @@ demo: $(CORE)
 
 test: $(DEV)
 	$(BIN)/python -m everhash.kernels
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --maxprocesses 8 --dist loadfile
 
 check: $(DEV)
 	$(BIN)/ruff format --check .

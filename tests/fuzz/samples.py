@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from everhash import Collection, OnlineHasher
 from everhash.collection.loading import fresh_about
 from everhash.collection.recorder import pieces_of
-from everhash.index.index import Entry
+from everhash.index.entries import Entry
 from everhash.store.connection import PAGE
 from everhash.store.store import Store
 

@@ -22,7 +22,7 @@ from everhash.cli.words import counted, shown
 from everhash.collection.attachments import Attachment
 from everhash.collection.collection import Collection
 from everhash.errors import EverhashError, OptionError, StoreError
-from everhash.index.index import Entry
+from everhash.index.entries import Entry
 
 COLUMNS = ("id", "labels", "home", "code", "payload", "thumbnail")
 GROUP, WEIGHT = 65_536, 64 << 20

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from everhash.client.messages import BATCH, SCHEMA, messages_in
 from everhash.collection.attachments import image_type
 from everhash.collection.labels import LabelInfo
+from everhash.index.entries import Entry
 from everhash.index.ids import Id, as_id
-from everhash.index.index import Entry
 from everhash.index.matches import Explanation, Matches
 from everhash.index.refresh import RefreshReport
 from everhash.learn.model_format import label_from_json

@@ -12,8 +12,8 @@ from everhash.client.connections import Request
 from everhash.client.faults import error_from
 from everhash.client.service import Service, with_query
 from everhash.collection.labels import LabelInfo
+from everhash.index.entries import Entry, Page
 from everhash.index.ids import Id
-from everhash.index.index import Entry, Page
 from everhash.index.refresh import RefreshReport
 
 PAUSES = (0.01, 1.0)

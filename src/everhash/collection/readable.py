@@ -18,7 +18,8 @@ from everhash.collection.attachments import Attachment, read_attachments
 from everhash.collection.following import follow
 from everhash.collection.labels import LabelInfo, label_infos
 from everhash.collection.loading import Loaded, load
-from everhash.index.index import Entry, Index, Page, check_page
+from everhash.index.entries import Entry, Page, check_page
+from everhash.index.index import Index
 from everhash.index.matches import Matches
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.store.store import Store

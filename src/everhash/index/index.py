@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from everhash.codes import Codes
 from everhash.errors import LabelError, OptionError, UnknownIdError
 from everhash.index.alike import features_at, query_like
+from everhash.index.entries import Entry, Page, check_page
 from everhash.index.features import Features
 from everhash.index.ids import Id, Ids, Some, as_ids
 from everhash.index.labels import REMOVED, UNLABELLED, EntryLabels
@@ -34,34 +34,6 @@ class Incoming(NamedTuple):
     rows: NDArray[np.float32]
     labels: Labels
     ids: Some
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What the index knows of an entry."""
-
-    id: Id
-    labels: tuple[Hashable, ...]
-    """Empty for an unlabelled entry."""
-    home: int | None
-    """The cycle its own bits belong to; None where it is known by its label's codeword."""
-    code: NDArray[np.bool_] | None
-    """Those bits."""
-
-
-class Page(NamedTuple):
-    """Some entries in order of arrival."""
-
-    entries: list[Entry]
-    next: int | None
-    """Number of the entry the next page starts with; None if this is the last one."""
-
-
-def check_page(start: int, limit: int = 1) -> None:
-    """Refuse a page before the first one, or of nothing."""
-    if start < 0 or limit < 1:
-        problem = f"start must be at least 0 and limit at least 1, got {start} and {limit}"
-        raise OptionError(problem, hint="the first one has number 0")
 
 
 class Index:

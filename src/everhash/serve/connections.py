@@ -17,8 +17,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from everhash.serve import limits
 
-ENDLESS = {"/events"}
-"""Routes whose answers never end: whoever sends nothing more has left."""
+CHANGING = {"/learn", "/add", "/ingest", "/attach", "/label", "/remove"}
+"""Routes whose client is told what became of its request even if it sends no more; whoever asks for
+something else, and then closes, has left."""
 SHARE = 3
 """One in so many of the files that the process may open can be a connection: others are files that
 are sent, and the collection's own."""
@@ -76,9 +77,9 @@ class Connection(H11Protocol):
             self.handle_events()
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Answer whoever has sent a whole request and will send no more."""
+        """Answer whoever has sent a whole request to change something, and will send no more."""
         whole = self.conn.their_state is not h11.SEND_BODY
-        if self._is_between or not whole or self.scope["path"] in ENDLESS:
+        if self._is_between or not whole or self.scope["path"] not in CHANGING:
             return False
         self.cycle.keep_alive = False
         return True

@@ -10,8 +10,8 @@ import numpy as np
 from everhash.collection.attachments import Attachment, image_type
 from everhash.collection.collection import Collection
 from everhash.errors import UnknownNameError
+from everhash.index.entries import Entry
 from everhash.index.ids import Id
-from everhash.index.index import Entry
 from everhash.learn.model_format import label_to_json
 
 TOGETHER = 500

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 import time
@@ -99,8 +100,8 @@ def test_a_request_under_way_is_finished_before_it_stops() -> None:
 def test_it_stops_in_time_whatever_clients_do(tmp_path: Path) -> None:
     path = tmp_path / "shop.ever"
     filled(path).close()
-    body = b'{"ids": [' + b",".join([b"0"] * 10_000) + b"]}"
-    unread = head("/get", len(body)) + body
+    body = json.dumps({"ids": [0] * 1000, "k": 60}).encode()
+    unread = head("/search", len(body)) + body
     with serving(lambda: everhash.open(path)) as served, ExitStack() as stack:
         served.server.config.timeout_graceful_shutdown = 1
         for sent in (3 * unread, unread[:-1], b"GET /live", b""):
@@ -108,7 +109,7 @@ def test_it_stops_in_time_whatever_clients_do(tmp_path: Path) -> None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             connection.connect(("127.0.0.1", served.port))
             connection.sendall(sent)
-        until(lambda: served.service.metrics.requests["/get", "POST", 200])
+        until(lambda: served.service.metrics.requests["/search", "POST", 200])
         began = time.monotonic()
         served.server.should_exit = True
         until(lambda: served.service._collection is None)
