@@ -45,6 +45,7 @@ class CollectionServer(Server):
 
     def __init__(self, config: Config, service: Service, started: Callable[[], None]) -> None:
         super().__init__(config)
+        self.servers = []
         self.service, self._say = service, started
         self.hurried = False
         """Whether requests under way were given up."""
@@ -83,6 +84,8 @@ class CollectionServer(Server):
     def _hurry(self) -> None:
         """Give up all requests, so that only closing the file is left, and that within seconds."""
         log.warning("stopped at once: requests under way were given up")
+        for server in self.servers:
+            server.close()
         connections: Any = tuple(self.server_state.connections)
         for connection in connections:
             connection.drop()
