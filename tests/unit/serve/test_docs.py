@@ -40,7 +40,8 @@ def test_every_limit_is_told() -> None:
         assert f"{value:,}" in text
     for value in (
         *(limits.BODY_SECONDS, limits.HEAD_SECONDS, limits.LISTENERS),
-        *(limits.MATCHES, limits.EXPLAINED),
+        *(limits.MATCHES, limits.EXPLAINED, limits.CONNECTIONS, limits.SNAPSHOTS),
+        *(limits.TAKE_SECONDS, limits.STALL_SECONDS),
     ):
         assert f"| {value:,}" in text
 
