@@ -72,6 +72,10 @@ class CollectionServer(Server):
         """Stop listening, let requests end, and close the collection."""
         self.service.stop_telling()
         await super().shutdown(sockets)
+        connections: Any = tuple(self.server_state.connections)
+        for connection in connections:  # of clients that have not taken their answers until now
+            connection.drop()
+        await asyncio.sleep(0)  # until they are closed
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop; at the second Ctrl-C, wait for no request any more."""
