@@ -65,6 +65,15 @@ def test_a_pace_that_is_none_is_refused(tmp_path: Path, pace: str) -> None:
     assert not file.exists()
 
 
+@pytest.mark.parametrize("option", ["--pace", "--port"])
+def test_what_is_for_watching_needs_something_to_watch(tmp_path: Path, option: str) -> None:
+    file = tmp_path / "demo.ever"
+    ran = CliRunner().invoke(cli.app, ["demo", option, "3", "--file", str(file)])
+    assert isinstance(ran.exception, OptionError)
+    assert ran.exception.hint == "add --serve"
+    assert not file.exists()
+
+
 def test_a_file_is_replaced_if_all_its_entries_are_ours(tmp_path: Path, scans: Scans) -> None:
     picture = str(tmp_path / "demo.png")
     for name, carried, replaced in (

@@ -65,9 +65,18 @@ def demo(
         bool, typer.Option("--serve", help="Let them arrive slowly, to be watched in a browser.")
     ] = False,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to serve at; 0 picks a free one.")
-    ] = PORT,
-    pace: Annotated[float, typer.Option(help="Rows a second that arrive while it serves.")] = PACE,
+        int | None,
+        typer.Option(
+            min=0,
+            max=65535,
+            help="Port to serve at; 0 picks a free one.",
+            show_default=str(PORT),
+        ),
+    ] = None,
+    pace: Annotated[
+        float | None,
+        typer.Option(help="Rows a second that arrive while it serves.", show_default=f"{PACE:g}"),
+    ] = None,
 ) -> None:
     """Stream scikit-learn's digits into a collection, label by label, and show what happened.
 
@@ -76,6 +85,9 @@ def demo(
 
     Example: everhash demo --file digits.ever --picture digits.png
     """
+    if not serve and (port is not None or pace is not None):
+        raise OptionError("--port and --pace are for watching", hint="add --serve")
+    port, pace = PORT if port is None else port, PACE if pace is None else pace
     _check_options(picture, seed, pace)
     _make_way(file)
     compile_kernels()

@@ -13,6 +13,7 @@ import typer
 import everhash
 from everhash.cli.arguments import File
 from everhash.cli.words import shown
+from everhash.store.connection import find
 
 LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
@@ -52,6 +53,7 @@ def serve(
     opener = partial(everhash.open, path, readonly=readonly)
     app = make_app(opener, keys=known, readonly=readonly, public=not is_local(host))
     logging.basicConfig(level=logging.WARNING, format=LINE)
+    find(path)  # before anybody is told that it is served
     listening = bind(host, port)
     address = f"[{host}]" if ":" in host else host
     line = f"serving {shown(path)} at http://{address}:{listening.getsockname()[1]}"

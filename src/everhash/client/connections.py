@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection, IncompleteRead
 from time import monotonic
-from types import TracebackType
 from typing import NamedTuple, Self, cast
 
 import everhash
@@ -253,12 +252,7 @@ class Reply:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._response.close()
         if self._open:
             self._connection.close()

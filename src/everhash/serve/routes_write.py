@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from everhash.collection.collection import Collection
+from everhash.index.refresh import RefreshReport
 from everhash.serve import limits, schemas, writing
 from everhash.serve.bodies import Given, read_body
 from everhash.serve.describing import PROBLEMS, body
@@ -122,7 +123,7 @@ def add_write_routes(app: FastAPI, service: Service) -> None:
         )
     started: dict[int | str, dict[str, Any]] = {
         **PROBLEMS,
-        200: {"model": schemas.Report, "description": "What a refresh would do."},
+        200: {"model": RefreshReport, "description": "What a refresh would do."},
         202: {"model": schemas.JobStarted, "description": "It has begun; see /jobs."},
     }
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from everhash import limits as library
 from everhash.index.ids import LONGEST
+from everhash.index.refresh import RefreshReport
 from everhash.serve import limits
 
 EXAMPLE_ROW: list[Any] = [0.12, -1.5, 0.33, 2.0]
@@ -246,20 +247,6 @@ class Ready(BaseModel):
     ready: bool
 
 
-class Report(BaseModel):
-    """What a refresh did, or would do."""
-
-    entries: int
-    entries_touched: int
-    bits_recomputed: int
-    bits_certified: int
-    bits_flipped: int
-    homes_checked: int
-    homes_moved: int
-    seconds: float
-    dry_run: bool
-
-
 class JobStarted(BaseModel):
     """A refresh that has been begun."""
 
@@ -283,7 +270,7 @@ class Job(BaseModel):
     job: str
     state: Literal["running", "done", "failed"]
     progress: float
-    report: Report | None
+    report: RefreshReport | None
     error: ErrorInfo | None
 
 

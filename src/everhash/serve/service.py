@@ -172,10 +172,7 @@ class Service:
         if self.readonly:
             return await self.beside(partial(Collection.refresh, dry_run=True))
         async with self._refreshing:
-            steps = self.collection.refresh_steps(dry_run=True)
-            while not isinstance(told := await self._writer.run(partial(_step, steps)), Report):
-                pass
-        return told
+            return await self._go_through(self.collection.refresh_steps(dry_run=True))
 
     async def beside(self, call: Callable[[Collection], T]) -> T:
         """Make a call that takes long and changes nothing, in its turn among the writes."""
@@ -226,17 +223,25 @@ class Service:
         """Refresh a slice at a time: searches and writes have their turn in between."""
         try:
             async with self._refreshing:
-                job.begun, steps = True, collection.refresh_steps()
-                while not isinstance(told := await self._writer.run(partial(_step, steps)), Report):
-                    job.progress = told
-                job.done(told)
+                job.begun = True
+                report = await self._go_through(collection.refresh_steps(), job)
+                job.done(report)
         except Exception as error:
             job.failed(error, self.path)
             log.warning("a refresh failed: %s", error)
             return
         self._changed = True
-        self.metrics.bits_rewritten += told.bits_flipped
+        self.metrics.bits_rewritten += report.bits_flipped
         self.events.publish(("refreshed", job.as_json()["report"]))
+
+    async def _go_through(
+        self, steps: Generator[float, None, Report], job: Job | None = None
+    ) -> Report:
+        """Take all steps of a refresh, each in its turn among the writes."""
+        while not isinstance(told := await self._writer.run(partial(_step, steps)), Report):
+            if job is not None:
+                job.progress = told
+        return told
 
 
 def _step(steps: Generator[float, None, Report]) -> float | Report:

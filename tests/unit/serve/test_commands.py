@@ -95,6 +95,12 @@ def test_at_the_second_interrupt_it_waits_for_nobody(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*-wal"))  # it was closed
 
 
+def test_nothing_is_announced_of_a_file_that_is_not_there(tmp_path: Path) -> None:
+    ran = CliRunner().invoke(cli.app, ["serve", str(tmp_path / "no.ever")])
+    assert isinstance(ran.exception, DataMissingError)
+    assert ran.output == ""
+
+
 def test_a_collection_that_another_process_writes_is_refused_for_writing(tmp_path: Path) -> None:
     path = tmp_path / "shop.ever"
     with filled(path), started(path) as (process, _):
@@ -117,6 +123,7 @@ def test_what_cannot_be_served_is_refused_at_once(tmp_path: Path) -> None:
     error = failing("serve", path, "--host", "0.0.0.0")  # noqa: S104
     assert "needs keys" in error.message
     assert isinstance(failing("serve", path, "--keys", "no.toml"), DataMissingError)
+    filled(path).close()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         error = failing("serve", path, "--port", str(taken.getsockname()[1]))
         assert isinstance(error, OptionError)
