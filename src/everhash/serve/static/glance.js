@@ -13,7 +13,7 @@ const TILES = [
   ["cycles", "Cycles", count, "groups of labels that share hash functions"],
   ["width", "Width", count, "hash functions of all cycles, in bits"],
   ["rows_learned", "Rows learned", count, "lessons the mapping has had"],
-  ["bytes", "On disk", bytes, "size of the collection's file in bytes"],
+  ["bytes", "File", bytes, "size of the collection's file; new entries wait in the log beside it"],
   ["stale_bits", "Stale bits", count, "stored bits older than the function that made them"],
 ];
 const REFRESH = "Bring unlabelled entries up to date with the newest hash functions";
@@ -105,7 +105,7 @@ function notes({ entries, unlabelled, width, bits, stale_bits, coded, coding, by
   return {
     entries: entries ? `${count(unlabelled)} unlabelled` : "",
     width: width ? `${bits} bits a cycle` : "",
-    bytes: entries && size ? `${count(Math.round(size / entries))} bytes an entry` : "",
+    bytes: size ? "without its log" : "",
     stale_bits: stored ? `${share.toFixed(share ? 1 : 0)} % of those stored` : "",
   };
 }
