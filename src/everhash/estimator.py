@@ -51,7 +51,12 @@ class Estimator:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn's
         """Return the constructor's arguments as they are now."""
-        return {name: getattr(self, name) for name in self._parameter_names()}
+        return {name: vars(self)[name] for name in self._parameter_names()}
+
+    @classmethod
+    @cache
+    def _defaults(cls) -> dict[str, Any]:
+        return {name: each.default for name, each in inspect.signature(cls).parameters.items()}
 
     def set_params(self, **params: Any) -> Self:
         """Change constructor arguments by name."""
@@ -66,11 +71,11 @@ class Estimator:
         return self
 
     def __repr__(self) -> str:
-        defaults = inspect.signature(type(self)).parameters
+        defaults = self._defaults()
         changed = (
             f"{name}={value!r}"
             for name, value in self.get_params().items()
-            if repr(value) != repr(defaults[name].default)
+            if repr(value) != repr(defaults[name])
         )
         return f"{type(self).__name__}({', '.join(changed)})"
 

@@ -3,6 +3,9 @@
 DIMS = 16_384
 """features a row"""
 
+FEATURES = 16_384
+"""random features beside those of a row"""
+
 LABELS = 1_000_000
 """labels a hasher"""
 

@@ -518,6 +518,7 @@ class Histories(RuleBasedStateMachine):
         self.twins = Twins(**KINDS[kind], random_state=seed)
         self.rng = np.random.default_rng(seed)
         self.ids: list[Any] = []
+        self.named = 0
 
     def teardown(self) -> None:
         if self.twins is not None:
@@ -536,7 +537,8 @@ class Histories(RuleBasedStateMachine):
         labels = [
             int(TRUTH[row]) if there else None for row, there in zip(rows, known, strict=True)
         ]
-        ids = [f"{len(self.ids) + i}" for i in range(n)] if named else None
+        ids = [f"{self.named + i}" for i in range(n)] if named else None
+        self.named += n  # an id is never used again, not even that of a removed entry
         if learn:
             self.ids += self.call("ingest", ALL[rows], labels, ids)
         else:

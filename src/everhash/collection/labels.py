@@ -44,10 +44,8 @@ def label_infos(hasher: StreamHasher, index: Index, numbers: range) -> list[Labe
 
 
 def _lessons(hasher: StreamHasher) -> NDArray[np.int64] | None:
-    """Return the rows learned of each label: the memory of rows counts them, where there is one."""
-    if isinstance(hasher, OnlineHasher) and hasher._memory.keep:
-        return hasher._memory.seen.rows
-    return None
+    """Return the rows learned of each label, where somebody counts them."""
+    return hasher.label_counts_ if isinstance(hasher, OnlineHasher) else None
 
 
 def _entries(index: Index, numbers: range) -> list[int]:

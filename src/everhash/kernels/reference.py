@@ -315,3 +315,66 @@ def halve(X: Floats) -> tuple[NDArray[np.float16], Floats]:
 def unhalve(halves: NDArray[np.float16], scales: Floats) -> Floats:
     """Return the rows that `halve` was given, as far as halves can hold them."""
     return halves.astype(np.float32) * scales[:, None]
+
+
+def rotate(rows: Floats, signs: Signs) -> Floats:
+    """Turn rows by a random rotation that costs O(p log p) and no matrix.
+
+    Three rounds of random signs and Walsh-Hadamard transforms. A length that is no power of two is
+    cut into pieces that are, the largest first; the order is reversed after each round, so that
+    the pieces mix. Fast Hadamard transforms as random projections: Ailon and Chazelle, STOC 2006.
+
+    Args:
+        rows: (n, p).
+        signs: (rounds, p) of -1 and +1.
+
+    >>> rotate(np.array([[3, 4, 12]], np.float32), np.ones((1, 3), np.int8)).round(2).tolist()
+    [[12.0, -0.71, 4.95]]
+    """
+    turned, p = rows.astype(np.float32), rows.shape[1]
+    for flips in signs:
+        turned = turned * flips.astype(np.float32)
+        start = 0
+        while start < p:
+            size = 1 << ((p - start).bit_length() - 1)
+            turned[:, start : start + size] = _hadamard(turned[:, start : start + size])
+            start += size
+        turned = turned[:, ::-1]
+    return np.ascontiguousarray(turned)
+
+
+def _hadamard(rows: Floats) -> Floats:
+    """Return the orthonormal Walsh-Hadamard transform of rows whose length is a power of two."""
+    n, size = rows.shape
+    half = 1
+    while half < size:
+        pairs = rows.reshape(n, -1, 2, half)
+        sums, differences = pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]
+        rows = np.stack([sums, differences], axis=2).reshape(n, size)
+        half *= 2
+    scaled: Floats = rows * np.float32(1 / np.sqrt(size))
+    return scaled
+
+
+def lift(U: Floats, signs: Signs, features: int) -> Floats:
+    """Return rows turned, with rectified random features beside them and a constant at the end.
+
+    Each of the three parts has the same length, 1 / sqrt(parts) where there are as many.
+
+    Args:
+        U: (n, d) rows of unit length, or zeros.
+        signs: (1 + blocks, rounds, p) of -1 and +1: one rotation for the rows themselves, the
+            others for the features; p >= d, and rows are filled up with zeros.
+        features: how many random features, at most blocks * p.
+    """
+    filled = np.zeros((len(U), signs.shape[2]), np.float32)
+    filled[:, : U.shape[1]] = U
+    parts = [rotate(filled, signs[0])]
+    if features:
+        turned = np.hstack([rotate(filled, each) for each in signs[1:]])[:, :features]
+        rectified = np.maximum(turned, np.float32(0))
+        lengths = np.sqrt((rectified * rectified).sum(axis=1, keepdims=True))
+        parts.append(rectified / np.where(lengths > 0, lengths, np.float32(1)))
+    parts.append(np.ones((len(U), 1), np.float32))
+    lifted: Floats = np.hstack(parts) * np.float32(1 / np.sqrt(len(parts)))
+    return lifted

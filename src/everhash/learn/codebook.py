@@ -1,7 +1,9 @@
 """Codebooks: where the k-bit words of labels come from.
 
-The paper draws them at random. Words far apart correct more errors, so by default each new word is
-the one, of a pool of random words, whose nearest word in its cycle is farthest.
+The paper draws them at random. Words far apart correct more errors: with "maxmin" each new word is
+the one, of a pool of random words, whose nearest word in its cycle is farthest. With "orthogonal"
+the first words of a cycle are rows of a Hadamard matrix, so that the score of a label is that of
+its own classifier, with nothing of the others mixed in; once those are used up, as "maxmin".
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from everhash.learn import seeds
 from everhash.learn.growing import GrowingArray
 
 Signs = NDArray[np.int8]
-KINDS = ("random", "maxmin", "hadamard")
+KINDS = ("random", "maxmin", "hadamard", "orthogonal")
 
 COMPARISONS = 65_536
 """Word-to-word distances a max-min draw may look at: it bounds the cost of a label."""
@@ -35,13 +37,14 @@ class Codebook:
     def __init__(self, kind: str | ArrayLike, *, bits: int, seed: int) -> None:
         self.bits = bits
         self._seed = seed
-        self._maxmin = isinstance(kind, str) and kind == "maxmin"
+        self._maxmin = isinstance(kind, str) and kind in ("maxmin", "orthogonal")
         self._own = not isinstance(kind, str)
         self._table: Signs | _HadamardRows = np.empty((0, bits), np.int8)
         if not isinstance(kind, str):
             self._table = as_words(kind, bits)
-        elif kind == "hadamard":
-            self._table = _HadamardRows(bits, seeds.generator(seed, seeds.HADAMARD))
+        elif kind in ("hadamard", "orthogonal"):
+            rng = seeds.generator(seed, seeds.HADAMARD)
+            self._table = _HadamardRows(bits, rng, orthogonal=kind == "orthogonal")
         self.start_cycle(np.empty((0, bits), np.int8))
 
     def start_cycle(self, handed_out: Signs) -> None:
@@ -122,16 +125,21 @@ def _free_word(bits: int, used: set[bytes], rng: np.random.Generator) -> Signs:
 
 
 class _HadamardRows:
-    """Rows of a Hadamard matrix and their complements, shuffled and cut to `bits` columns.
+    """Rows of a Hadamard matrix, shuffled and cut to `bits` columns.
 
-    Whole rows differ in half their places or in all of them; with complements among them no column
-    is constant. Rows are computed when asked for: the matrix of a wide code would not fit.
+    With their complements, whole rows differ in half their places or in all of them, and no column
+    is constant. `orthogonal` takes of each row either itself or its complement. Rows are computed
+    when asked for: the matrix of a wide code would not fit.
     """
 
-    def __init__(self, bits: int, rng: np.random.Generator) -> None:
+    def __init__(self, bits: int, rng: np.random.Generator, *, orthogonal: bool) -> None:
         self._order = 1 << (bits - 1).bit_length()
         self._columns = rng.permutation(self._order)[:bits]
-        self._rows = rng.permutation(2 * self._order)
+        if orthogonal:
+            complement = rng.integers(0, 2, self._order)
+            self._rows = rng.permutation(self._order) + self._order * complement
+        else:
+            self._rows = rng.permutation(2 * self._order)
 
     def __len__(self) -> int:
         return len(self._rows)

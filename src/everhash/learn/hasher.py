@@ -3,15 +3,15 @@
 Read this file beside the paper. `learn_rows` is Algorithm 1, one method a block, in its order.
 
     paper               here
-    Theta, w_t          _mapping            (n_cycles, k, d) one hash function a row
+    Theta, w_t          _learner.functions  (n_cycles, k, w) one hash function a row
     Phi(x), f_t(x)      encode, transform   signs of the margins w_t·x
     Lambda, c_y         codewords_          (n_labels, width) of -1, 0, +1
     C                   codebook            where the k-bit words come from
     rho, k              labels_per_cycle, bits
     m, n                n_cycles_, and labels modulo rho
-    eta_t               step, schedule
+    eta_t               step, schedule      with learner="sgd"; see `sgd`
     l                   loss
-    init()              Mapping.open_cycle
+    init()              open_cycle
     find(Lambda, y)     _numbers            label -> row of Lambda
 
 Where we differ, on purpose:
@@ -21,8 +21,9 @@ Where we differ, on purpose:
     appended to all rows.
   * The caption of Figure 1 swaps two letters: a cycle has rho codewords and k hash functions, and a
     row updates the k functions of its label's cycle.
-  * The loss is "suitably selected" in the text. We take the hinge, as the authors' code does, with
-    squared hinge and logistic beside it; all three bound the masked Hamming distance from above.
+  * The loss is "suitably selected" in the text. `paper` takes the hinge, as the authors' code does;
+    squared hinge and logistic are beside it, and all three bound the masked Hamming distance from
+    above. By default we take the squared loss, which has an exact solution in one pass (`exact`).
   * w and x are "in homogeneous form" in the text, without a bias in the authors' code. We centre
     instead, and by a mean that never looks ahead (see `centering`).
   * log is to the base 2: the paper's own parameter lists only fit that base.
@@ -30,53 +31,58 @@ Where we differ, on purpose:
   * sign(0) is -1.
   * With codewords drawn without replacement a small k runs out of them; then words repeat, with a
     warning.
-Beyond the paper, each switched off by `OnlineHasher.paper`: served weights are the mean of the
-iterates (`average`), words are drawn far apart (`codebook="maxmin"`), and a few remembered rows
-keep a stream that arrives label by label from forgetting (`replay`).
+How line 20 learns is the learner's affair, one file each: `exact` by default, `sgd` for the paper's
+own. Labels, cycles and words are here, and the same for both.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Hashable
-from typing import Self
+from collections.abc import Callable, Hashable
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from everhash import limits
 from everhash.errors import CodebookWarning, LimitError, OptionError
-from everhash.learn.centering import Center, unit_rows
+from everhash.learn.classifying import Classifying
 from everhash.learn.codebook import Codebook
+from everhash.learn.exact import ExactLearner
 from everhash.learn.growing import GrowingArray
-from everhash.learn.mapping import Mapping
-from everhash.learn.options import Options, read_options
-from everhash.learn.replay import Memory
-from everhash.learn.stream_hasher import StreamHasher
-from everhash.learn.views import Centred, View
-from everhash.stream import Labels
-
-BLOCK = 1024
-"""Rows laid out at a time. Bounds memory; results do not depend on it."""
+from everhash.learn.options import MAY_CHANGE, Options, read_options, refuse_foreign
+from everhash.learn.record import Accuracy
+from everhash.learn.sgd import SgdLearner
+from everhash.learn.views import View
+from everhash.stream import Labels, as_labels, as_rows
 
 
-class OnlineHasher(StreamHasher):
+class OnlineHasher(Classifying):
     """Learns hash functions and label codewords from a stream, in one pass.
 
     Args:
         bits: k, the hash functions of a cycle and the active bits of every codeword.
-        labels_per_cycle: rho, the labels that share k functions; "auto" is 4 ceil(log2 k), None
-            puts all labels into one cycle.
-        step: eta, the step size.
-        loss: "hinge", "squared_hinge" or "logistic".
-        average: serve the mean of each function's iterates since a label last joined its cycle.
-        codebook: "maxmin", "random", "hadamard", or an (n, k) array of -1/+1, handed out in order.
-        replay: rows remembered for each label, learned again when the stream has long not sent it.
-            0 remembers nothing.
-        center: "warmup" follows the running mean for 1,000 rows, then stays; or a point; or None.
+        labels_per_cycle: rho, the labels that share k functions; "auto" is 4 ceil(log2 k), for the
+            exact learner at most k; None puts all labels into one cycle.
+        learner: "exact" solves for the functions from sums: the same in any order, able to forget
+            and to merge. "sgd" takes the paper's gradient steps.
+        features: exact learner: random features beside the rows' own. 0 is linear.
+        publish: exact learner: solve all labels again when rows have grown by this factor.
+        learn_unlabelled: exact learner: let rows without a label count as having none of them.
+        codebook: "orthogonal", "maxmin", "random", "hadamard", or an (n, k) array of -1/+1, handed
+            out in order; "auto" is orthogonal for the exact learner, maxmin for the other.
         random_state: seed; the same seed and stream give the same bytes. None draws one.
-        schedule: "constant", or "sqrt" for step / sqrt(t), t counting the rows its cycle learned.
+        step: sgd learner: eta, the step size.
+        loss: sgd learner: "hinge", "squared_hinge" or "logistic".
+        average: sgd learner: serve the mean of each function's iterates since a label last joined
+            its cycle.
+        replay: sgd learner: rows remembered for each label, learned again when the stream has long
+            not sent it. 0 remembers nothing.
+        center: sgd learner: "warmup" follows the running mean for 1,000 rows, then stays; or a
+            point; or None.
+        schedule: sgd learner: "constant", or "sqrt" for step / sqrt(t), t counting the rows its
+            cycle learned.
 
     >>> X = np.array([[4, 1], [5, 0], [0, 6], [1, 5], [4, 0], [0, 4]], np.float32)
     >>> hasher = OnlineHasher(bits=8).partial_fit(X, ["cat", "cat", "dog", "dog", "cat", "dog"])
@@ -88,24 +94,33 @@ class OnlineHasher(StreamHasher):
         self,
         bits: int = 32,
         labels_per_cycle: int | str | None = "auto",
+        *,
+        learner: str = "exact",
+        features: int = 1000,
+        publish: float = 1.5,
+        learn_unlabelled: bool = False,
+        codebook: str | ArrayLike = "auto",
+        random_state: int | None = 0,
         step: float = 1.0,
         loss: str = "hinge",
         average: bool = True,
-        codebook: str | ArrayLike = "maxmin",
         replay: int = 10,
         center: str | ArrayLike | None = "warmup",
-        random_state: int | None = 0,
         schedule: str = "constant",
     ) -> None:
         self.bits = bits
         self.labels_per_cycle = labels_per_cycle
+        self.learner = learner
+        self.features = features
+        self.publish = publish
+        self.learn_unlabelled = learn_unlabelled
+        self.codebook = codebook
+        self.random_state = random_state
         self.step = step
         self.loss = loss
         self.average = average
-        self.codebook = codebook
         self.replay = replay
         self.center = center
-        self.random_state = random_state
         self.schedule = schedule
 
     @classmethod
@@ -120,6 +135,7 @@ class OnlineHasher(StreamHasher):
         return cls(
             bits=bits,
             labels_per_cycle=labels_per_cycle,
+            learner="sgd",
             step=step,
             average=False,
             codebook="random",
@@ -132,29 +148,23 @@ class OnlineHasher(StreamHasher):
     def learn_rows(self, rows: NDArray[np.float32], labels: Labels) -> None:
         """Learn rows that `as_rows` and `as_labels` have checked."""
         options = self._read_options(rows.shape[1], first=False)
-        known = len(self._numbers)
         reused = self._assign_codewords(labels.values)
-        numbers = np.array([self._numbers[value] for value in labels.values], np.int64)
-        for start in range(0, len(rows), BLOCK):
-            inside = slice(*np.searchsorted(labels.rows, (start, start + BLOCK)))
-            step_rows, step_labels = labels.rows[inside] - start, numbers[labels.which[inside]]
-            self._learn(rows[start : start + BLOCK], step_rows, step_labels, known, options)
-            known = max(known, int(step_labels.max(initial=-1)) + 1)
+        steps = self.numbers(labels.values)[labels.which]
+        self._learner.learn(rows, labels.rows, steps, options)
         self._warn_of(reused)
 
     def _begin(self, options: Options) -> None:
         """Line 1: no labels yet, and the first cycle's functions."""
         seed = int.from_bytes(os.urandom(8), "little") if options.seed is None else options.seed
-        d = self.n_features_in_
         self._begun = options._replace(seed=seed)
         self._numbers: dict[Hashable, int] = {}
         self._words: GrowingArray[np.int8] = GrowingArray((options.bits,), np.int8)
         self._book = Codebook(options.codebook, bits=options.bits, seed=seed)
-        self._mapping = Mapping(options.bits, d, average=options.average, seed=seed)
-        self._mapping.open_cycle()
-        self._memory = Memory(options.replay, d, seed=seed)
-        point = options.center if isinstance(options.center, np.ndarray) else None
-        self._center = Center(d, point, follows=isinstance(options.center, str))
+        make = {"exact": ExactLearner, "sgd": SgdLearner}[options.learner]
+        self._learner: ExactLearner | SgdLearner = make(
+            self._words, self.n_features_in_, options, seed
+        )
+        self._learner.open_cycle()
 
     def _assign_codewords(self, labels: list[Hashable]) -> list[Hashable]:
         """Lines 4-17: each new label takes a word on the current cycle's bits, and on no others.
@@ -167,49 +177,126 @@ class OnlineHasher(StreamHasher):
                 continue
             number = len(self._numbers)
             if number and number % self._begun.labels_per_cycle == 0:
-                self._mapping.open_cycle()
+                self._learner.open_cycle()
                 self._book.start_cycle(self._words.rows[:0])
             if self._book.exhausted:
                 reused.append(label)
             self._words.grow_to(number + 1)
             self._words.rows[number] = self._book.draw(number)
             self._numbers[label] = number
-        self._memory.meet(len(self._numbers), self._begun.labels_per_cycle)
+        self._learner.meet(len(self._numbers))
         return reused
-
-    def _learn(
-        self,
-        X: NDArray[np.float32],
-        step_rows: NDArray[np.int64],
-        step_labels: NDArray[np.int64],
-        known: int,
-        options: Options,
-    ) -> None:
-        """Lines 18-20: an update for each label of each row, with remembered rows in between."""
-        centers = self._center.follow(X)
-        if len(step_rows) == 0:
-            return
-        rho = self._begun.labels_per_cycle
-        lessons = self._memory.weave(X[step_rows], step_labels, rho, known)
-        moment = np.minimum(step_rows[lessons.times], len(centers) - 1)
-        self._mapping.learn(
-            unit_rows(lessons.rows, centers, moment),
-            lessons.labels,
-            lessons.joins,
-            self._words.rows,
-            rho,
-            options.step,
-            options.decays,
-            options.loss,
-        )
 
     def _assign_words(self, labels: list[Hashable]) -> None:
         """Give labels their words before a row of theirs is learned. Known ones keep theirs."""
-        known = len(self._numbers)
         reused = self._assign_codewords(labels)
-        for number in range(known, len(self._numbers)):
-            self._mapping.restart(number // self._begun.labels_per_cycle)
+        if isinstance(self._learner, SgdLearner):
+            self._learner.join(len(self._numbers))
         self._warn_of(reused)
+
+    # Beyond Algorithm 1: what the exact learner can do
+
+    @property
+    def publish(self) -> Callable[[], Self]:
+        """Solve for all functions now, from all that was learned. Exact learner only.
+
+        `publish` is also the option that says when this happens by itself; `get_params` tells it.
+        """
+        return self._publish_now
+
+    @publish.setter
+    def publish(self, growth: float) -> None:
+        vars(self)["publish"] = growth
+
+    def _publish_now(self) -> Self:
+        self._exact("publish").publish()
+        return self
+
+    def forget(self, X: ArrayLike, y: Any) -> Self:
+        """Take back rows that were learned, given as they were. Exact learner only.
+
+        All or nothing. Their labels are solved again at once; after `publish`, or the next
+        publication, it is as if the rows had never come, but for the centre of the view, which
+        stays where the first 1,000 rows have put it. To correct a label, forget the row with the
+        wrong one and learn it with the right one.
+        """
+        learner = self._exact("forget")
+        rows = as_rows(X, self.n_features_in_, type(self).__name__)
+        labels = as_labels(y, len(rows))
+        self.forget_rows(rows, labels, learner)
+        return self
+
+    def forget_rows(
+        self, rows: NDArray[np.float32], labels: Labels, learner: ExactLearner | None = None
+    ) -> None:
+        """Take back rows that `as_rows` and `as_labels` have checked."""
+        steps = self.numbers(labels.values)[labels.which]
+        (learner or self._exact("forget")).forget(rows, labels.rows, steps)
+
+    def fork(self) -> Self:
+        """Return a hasher with the same view, labels and words that has learned nothing.
+
+        It can learn elsewhere, in parallel, and be merged afterwards. From now on the centre of the
+        view, the mean of the rows so far, stands still: learn a sample of the stream first.
+        Exact learner only.
+        """
+        learner = self._exact("fork")
+        learner.settle()
+        other = type(self)(**self.get_params()).begin(self.n_features_in_)
+        if isinstance(names := getattr(self, "feature_names_in_", None), np.ndarray):
+            other.feature_names_in_ = names
+        other._begin(self._begun)
+        other._exact("fork").begin_like(learner)
+        other._assign_codewords(list(self._numbers))
+        return other
+
+    def merge(self, *others: OnlineHasher) -> Self:
+        """Add what forks of this hasher, or hashers forked from the same one, have learned.
+
+        Sums and counts add up, labels that are new here get words, and all functions are solved
+        again: each label has the classifier that one hasher would have learned from all the rows.
+        The others stay as they are. Exact learner only; all or nothing.
+        """
+        mine = self._exact("merge")
+        theirs = [other._exact("merge") for other in others]
+        new = [label for other in others for label in other._numbers]
+        for other, learner in zip(others, theirs, strict=True):
+            if other is self or not mine.can_merge(learner):
+                raise OptionError(
+                    "only hashers that see rows alike can be merged",
+                    hint="let them start as forks of one hasher: hasher.fork()",
+                )
+        self.check_room(new)
+        self._warn_of(self._assign_codewords(new))
+        for other, learner in zip(others, theirs, strict=True):
+            mine.merge(learner, self.numbers(other._numbers))
+        mine.publish()
+        return self
+
+    def _exact(self, what: str) -> ExactLearner:
+        """Return the learner, if it is the exact one."""
+        self._require_fitted()
+        if not isinstance(self._learner, ExactLearner):
+            raise OptionError(
+                f"the {self._begun.learner} learner cannot {what}", hint='use learner="exact"'
+            )
+        return self._learner
+
+    @property
+    def accuracy_(self) -> Accuracy | None:
+        """How often rows were right before they were learned; None where nobody counts that."""
+        self._require_fitted()
+        learner = self._learner
+        return learner.record.accuracy if isinstance(learner, ExactLearner) else None
+
+    def _label_scores(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        if isinstance(self._learner, ExactLearner):
+            return self._learner.scores(self._view.of(rows))
+        frozen = self.freeze()
+        return frozen.scores(frozen.measure(rows)) / np.float32(self.bits)
+
+    def _inverse_temperature(self) -> float:
+        return self._exact("tell probabilities").record.inverse_temperature
 
     # What was learned
 
@@ -221,33 +308,34 @@ class OnlineHasher(StreamHasher):
 
     @property
     def versions_(self) -> NDArray[np.int64]:
-        """(width,) how often each function has changed; an unchanged count means unchanged bits.
-
-        While the running mean still moves, every row changes every function.
-        """
+        """(width,) how often each function has changed; an unchanged count means unchanged bits."""
         self._require_fitted()
-        return self._mapping.updates.rows.reshape(-1) + self._center.moves
+        return self._learner.updates.reshape(-1)
 
     @property
     def lessons_(self) -> int:
         """Rows learned so far, once for each of their labels."""
         self._require_fitted()
-        return self._memory.draws
+        return self._learner.lessons
+
+    @property
+    def label_counts_(self) -> NDArray[np.int64] | None:
+        """(n_labels,) rows learned of each label; None where nobody counts them."""
+        self._require_fitted()
+        return self._learner.label_counts
 
     @property
     def label_bytes_(self) -> int:
         """About how many bytes a new label adds to the hasher."""
-        begun = self._begun
-        functions = -(-8 * begun.bits * self.n_features_in_ // begun.labels_per_cycle)
-        return functions + begun.bits + 8 * begun.replay
+        return self._learner.label_bytes + self._begun.bits
 
     @property
     def _functions(self) -> NDArray[np.float32]:
-        return self._mapping.functions
+        return self._learner.functions
 
     @property
     def _view(self) -> View:
-        return Centred(self._center.point)
+        return self._learner.view
 
     @property
     def _labels_per_cycle(self) -> int:
@@ -260,10 +348,12 @@ class OnlineHasher(StreamHasher):
         return hasher_to_bytes(self)
 
     def _read_options(self, n_features: int, first: bool) -> Options:
-        options = read_options(self.get_params(), n_features)
+        params = self.get_params()
+        refuse_foreign(params, self._defaults())
+        options = read_options(params, n_features)
         if not first and not options.same_shape_as(self._begun):
             raise OptionError(
-                "only step, schedule and loss may change once learning has begun",
+                f"only {MAY_CHANGE[options.learner]} may change once learning has begun",
                 hint="call fit to start again",
             )
         return options

@@ -21,6 +21,11 @@ LOSSES = {
     "logistic": reference.LOGISTIC,
 }
 SCHEDULES = ("constant", "sqrt")
+OWN = {
+    "exact": ("features", "publish", "learn_unlabelled"),
+    "sgd": ("step", "loss", "average", "replay", "center", "schedule"),
+}
+"""The learners, and the options that only they have."""
 ONE_CYCLE = 2**62
 """Labels a cycle, when there is to be only one."""
 
@@ -30,6 +35,10 @@ class Options(NamedTuple):
 
     bits: int
     labels_per_cycle: int
+    learner: str
+    features: int
+    publish: float
+    learn_unlabelled: bool
     step: float
     decays: bool
     loss: int
@@ -40,33 +49,59 @@ class Options(NamedTuple):
     seed: int | None
 
     def same_shape_as(self, other: Options) -> bool:
-        """Whether a hasher begun with `other` can go on with these: step and loss may change."""
+        """Whether a hasher begun with `other` can go on with these: only `MAY_CHANGE` may."""
         return all(
             np.array_equal(getattr(self, name), getattr(other, name))
-            for name in ("bits", "labels_per_cycle", "average", "codebook", "replay", "center")
+            for name in self._fields
+            if name not in ("publish", "step", "decays", "loss", "seed")
         )
 
 
-def auto_labels_per_cycle(bits: int) -> int:
-    """Return 4 ceil(log2 k), the paper's advice, but never more labels than there are words.
+MAY_CHANGE = {"exact": "publish", "sgd": "step, schedule and loss"}
+"""What may change once learning has begun."""
 
-    >>> auto_labels_per_cycle(32), auto_labels_per_cycle(1)
-    (20, 2)
+
+def auto_labels_per_cycle(bits: int, learner: str = "exact") -> int:
+    """Return 4 ceil(log2 k), the paper's advice, but never more labels than there are good words.
+
+    For the exact learner those are k orthogonal ones, for the other all there are.
+
+    >>> auto_labels_per_cycle(32), auto_labels_per_cycle(8), auto_labels_per_cycle(8, "sgd")
+    (20, 8, 12)
     """
-    return int(min(4 * max(1, math.ceil(math.log2(bits))), 2**bits))
+    words = bits if learner == "exact" else 2**bits
+    return int(min(4 * max(1, math.ceil(math.log2(bits))), words))
+
+
+def refuse_foreign(params: dict[str, Any], defaults: dict[str, Any]) -> None:
+    """Refuse options that the chosen learner does not have, rather than ignore them."""
+    learner = one_of("learner", params["learner"], tuple(OWN))
+    for other in OWN.keys() - {learner}:
+        for name in OWN[other]:
+            value = params[name]
+            if isinstance(value, np.ndarray) or value != defaults[name]:
+                raise OptionError(
+                    f"{name} is an option of the {other} learner, not of {learner}",
+                    hint=f'pass learner="{other}", or leave {name} out',
+                )
 
 
 def read_options(params: dict[str, Any], n_features: int) -> Options:
     """Check every constructor argument."""
     bits = bits_of(params["bits"])
+    learner = one_of("learner", params["learner"], tuple(OWN))
     return Options(
         bits=bits,
-        labels_per_cycle=_labels_per_cycle(params["labels_per_cycle"], bits),
+        labels_per_cycle=_labels_per_cycle(params["labels_per_cycle"], bits, learner),
+        learner=learner,
+        features=whole_number("features", params["features"], least=0, most=limits.FEATURES),
+        publish=_growth(params["publish"]),
+        learn_unlabelled=flag("learn_unlabelled", params["learn_unlabelled"]),
         step=positive("step", params["step"]),
         decays=one_of("schedule", params["schedule"], SCHEDULES) == "sqrt",
         loss=LOSSES[one_of("loss", params["loss"], tuple(LOSSES))],
         average=flag("average", params["average"]),
-        codebook=_codebook(params["codebook"], bits),
+        codebook=_codebook(params["codebook"], bits, learner),
         replay=whole_number("replay", params["replay"], least=0, most=limits.REPLAY),
         center=center_of(params["center"], n_features),
         seed=seed_of(params["random_state"]),
@@ -81,18 +116,26 @@ def bits_of(value: Any) -> int:
     return bits
 
 
-def _labels_per_cycle(value: Any, bits: int) -> int:
+def _labels_per_cycle(value: Any, bits: int, learner: str) -> int:
     if value is None:
         return ONE_CYCLE
     if isinstance(value, str):
         one_of("labels_per_cycle", value, ("auto",))
-        return auto_labels_per_cycle(bits)
+        return auto_labels_per_cycle(bits, learner)
     return min(whole_number("labels_per_cycle", value, least=1), ONE_CYCLE)
 
 
-def _codebook(value: Any, bits: int) -> str | NDArray[np.int8]:
+def _growth(value: Any) -> float:
+    growth = positive("publish", value)
+    if growth <= 1:
+        raise OptionError(f"publish must be above 1, got {value!r}", hint="1.5 is the default")
+    return growth
+
+
+def _codebook(value: Any, bits: int, learner: str) -> str | NDArray[np.int8]:
     if isinstance(value, str):
-        return one_of("codebook", value, codebook.KINDS)
+        kind = one_of("codebook", value, ("auto", *codebook.KINDS))
+        return {"exact": "orthogonal", "sgd": "maxmin"}[learner] if kind == "auto" else kind
     return codebook.as_words(value, bits)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from everhash.learn.rotated import Rotated
 from everhash.learn.views import Anchored, Centred, Homogeneous, View
 from everhash.peers.forest import Forest
 from everhash.peers.waves import Waves
 
 VIEWS: dict[str, type[View]] = {
-    view.kind: view for view in (Centred, Homogeneous, Anchored, Waves, Forest)
+    view.kind: view for view in (Centred, Homogeneous, Rotated, Anchored, Waves, Forest)
 }

@@ -1,0 +1,306 @@
+"""The exact learner: one pass over the stream that equals the batch, in any order.
+
+Each function of a cycle is fitted to its labels' codewords by squared loss, rows of other cycles
+having target 0. That is ridge regression, and its solution needs nothing but sums of the rows (see
+`sums` and `ridge`): with a_y the classifier of label y, the functions of cycle c are
+
+    W_c = sum over labels y of c of  word_y a_y'
+
+What is served changes only at certain rows of the stream, so that nothing goes stale in between:
+  * All labels are solved, and a penalty is chosen, when rows have grown by the factor `publish`.
+  * In between, a label that is new or has doubled is solved alone, with the inverse of the last
+    publication. That has not seen its new rows; without them its scores would have no bound. Their
+    sum is taken for a share f of the label's own: (Gc + l I + f r r' / n)^-1 r, which is
+    a / (1 + f r'a / n) with a = (Gc + l I)^-1 r (Sherman and Morrison, 1950).
+
+Rows are scored before they are learned (see `record`), by what is served at that moment.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.errors import OptionError
+from everhash.learn.growing import GrowingArray
+from everhash.learn.options import Options
+from everhash.learn.record import Record
+from everhash.learn.remembered import FEW, Remembered
+from everhash.learn.ridge import MIDDLE, Inverse
+from everhash.learn.rotated import Rotated
+from everhash.learn.served import Served
+from everhash.learn.sums import on_grid
+from everhash.learn.views import margins_by
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+SEARCH_AGAIN = 4
+"""The penalty is chosen anew when rows have grown by this factor."""
+DOUBLED = 2
+"""A label that has grown by this factor is solved alone."""
+
+
+class Due(NamedTuple):
+    """A label to be solved alone, as it stands after a certain row."""
+
+    row: int
+    label: int
+    count: int
+    """Rows of the label by then."""
+
+
+class ExactLearner:
+    """Learns by sums, publishes solutions.
+
+    Args:
+        words: each label's word; they are handed out elsewhere.
+        n_features: of a row.
+        options: of the hasher.
+        seed: of the view and of the first directions.
+    """
+
+    def __init__(
+        self, words: GrowingArray[np.int8], n_features: int, options: Options, seed: int
+    ) -> None:
+        view = Rotated.draw(np.zeros(n_features, np.float32), options.features, seed)
+        self._unlabelled = options.learn_unlabelled
+        self.memory = Remembered(view)
+        self.served = Served(words, view, options.labels_per_cycle, seed)
+        self.record = Record()
+        self.lessons = 0
+        self.view = view
+        """The memory's, as it was at the last publication."""
+        self.solved: GrowingArray[np.int64] = GrowingArray((), np.int64)
+        """(n_labels,) rows of each label when it was last solved."""
+        self.published: GrowingArray[np.int64] = GrowingArray((), np.int64)
+        """(n_labels,) and when all were."""
+        self.published_rows = 0
+        self.searched_rows = 0
+        self.penalty = MIDDLE
+        self.mean = np.zeros(view.width - 1)
+        self.inverse: Inverse | None = None
+        self._waiting: dict[int, tuple[Doubles, int]] = {}
+
+    # What is served
+
+    @property
+    def functions(self) -> Floats:
+        """(n_cycles, k, w) functions of all cycles."""
+        return self.served.functions.rows
+
+    @property
+    def updates(self) -> Counts:
+        """(n_cycles, k) how often each function has changed."""
+        return np.repeat(self.served.changes.rows[:, None], self.functions.shape[1], axis=1)
+
+    @property
+    def label_counts(self) -> Counts:
+        """(n_labels,) rows learned of each label."""
+        return self.memory.counts.rows
+
+    @property
+    def label_bytes(self) -> int:
+        """About how many bytes a label takes: its sum and its classifier."""
+        return 8 * self.view.width
+
+    def scores(self, Z: Floats) -> Floats:
+        """Return (n, n_labels) scores of seen rows by the labels' own classifiers."""
+        return margins_by(self.served.classifiers.rows[None], Z)
+
+    # Labels and cycles
+
+    def open_cycle(self) -> None:
+        """Append functions for labels to come: random directions until something is learned."""
+        self.served.open_cycle()
+
+    def meet(self, n_labels: int) -> None:
+        """Make room for this many labels."""
+        for array in (self.solved, self.published, self.served.classifiers):
+            array.grow_to(n_labels)
+        self.memory.meet(n_labels)
+        self.record.grow_to(n_labels)
+
+    # Learning
+
+    def learn(self, X: Floats, rows: Counts, labels: Counts, options: Options) -> None:
+        """Learn rows in order; `rows` and `labels` pair them with their labels' numbers."""
+        X, rows = self._that_count(X, rows)
+        start = 0
+        while start < len(X):
+            later = slice(int(np.searchsorted(rows, start)), None)
+            stop = start + self._until_publication(rows[later] - start, labels[later], options)
+            inside = slice(*np.searchsorted(rows, (start, stop)))
+            self._take(X[start:stop], rows[inside] - start, labels[inside])
+            if stop <= len(X):
+                self._publish_in_time()
+            start = stop
+        self._solve_waiting()
+
+    def _that_count(self, X: Floats, rows: Counts) -> tuple[Floats, Counts]:
+        """Return the rows that are learned from: those with labels, unless all are."""
+        if self._unlabelled:
+            return X, rows
+        labelled, numbered = np.unique(rows, return_inverse=True)
+        return (X if len(labelled) == len(X) else X[labelled]), numbered.astype(np.int64)
+
+    def _until_publication(self, rows: Counts, labels: Counts, options: Options) -> int:
+        """Return how many of the rows to come are learned before all labels are solved again."""
+        n = self.memory.rows
+        due = max(n + 1, int(np.ceil(self.published_rows * options.publish))) - n
+        if self.memory.few is not None and n < FEW:
+            due = min(due, FEW - n)
+        known = np.flatnonzero(self.memory.counts.rows)
+        if self.inverse is None and len(known) < 2 and len(labels):
+            # there was nothing to tell apart; a second label changes that
+            others = np.flatnonzero(labels != (known[0] if len(known) else labels[0]))
+            due = min(due, int(rows[others[0]]) + 1) if len(others) else due
+        return due
+
+    def _take(self, X: Floats, rows: Counts, labels: Counts) -> None:
+        """Learn rows between two publications, some of them scored before."""
+        Z = self.view.of(X)
+        Q = on_grid(Z, self.view.steps)
+        sampled = self.record.pick(np.unique(rows))
+        dues = self._count(rows, labels)
+        before = np.searchsorted([due.row for due in dues], sampled)
+        done = 0
+        for here, group in groupby(zip(before.tolist(), sampled.tolist(), strict=True), _first):
+            self._let_wait(dues[done:here], Q, rows, labels)
+            self._solve_waiting()
+            self._score(Z, np.array([row for _, row in group]), rows, labels)
+            done = here
+        self._let_wait(dues[done:], Q, rows, labels)
+        self.memory.add(X, Q, rows, labels)
+        self.lessons += len(rows)
+
+    def _count(self, rows: Counts, labels: Counts) -> list[Due]:
+        """Count labels row by row; return those that are to be solved, and when."""
+        counts, solved, dues = self.memory.counts.rows, self.solved.rows, []
+        if self.inverse is None:
+            np.add.at(counts, labels, 1)
+            return []
+        for row, label in zip(rows.tolist(), labels.tolist(), strict=True):
+            counts[label] = count = int(counts[label]) + 1
+            if count >= DOUBLED * solved[label]:
+                solved[label] = count
+                self.served.count_change(label)
+                dues.append(Due(row, label, count))
+        return dues
+
+    def _score(self, Z: Floats, sampled: Counts, rows: Counts, labels: Counts) -> None:
+        """Score rows by what is served, if any of their labels is known by now."""
+        steps = np.flatnonzero(np.isin(rows, sampled))
+        steps = steps[self.served.classifiers.rows[labels[steps]].any(axis=1)]
+        scored, which = np.unique(rows[steps], return_inverse=True)
+        if len(scored):
+            self.record.take(self.scores(Z[scored]), which.astype(np.int64), labels[steps])
+
+    def _let_wait(self, dues: list[Due], Q: Floats, rows: Counts, labels: Counts) -> None:
+        """Note the sums of labels to be solved, as they stood; only the newest of each counts."""
+        for due in {due.label: due for due in dues}.values():
+            until = int(np.searchsorted(rows, due.row, side="right"))
+            mine = rows[:until][labels[:until] == due.label]
+            total = self.memory.sum_of(due.label) + Q[mine].sum(axis=0, dtype=np.float64)
+            self._waiting[due.label] = (total, due.count)
+
+    def _solve_waiting(self) -> None:
+        """Solve labels alone; only their own cycles move."""
+        if not self._waiting or self.inverse is None:
+            return
+        labels = np.array(list(self._waiting))
+        totals = np.array([total for total, _ in self._waiting.values()])
+        counts = np.array([count for _, count in self._waiting.values()])
+        self._waiting = {}
+        sums = (totals * self.view.steps - counts[:, None] * self.mean).T
+        weights = self.inverse.solve(sums)
+        unseen = 1 - np.minimum(1, self.published.rows[labels] / np.maximum(counts, 1))
+        reach = np.maximum(0, (sums * weights).sum(axis=0)) / np.maximum(counts, 1)
+        self.served.serve(labels, weights / (1 + unseen * reach), self.mean)
+
+    # Publishing
+
+    def publish(self) -> None:
+        """Solve all labels now, the penalty chosen afresh: from the sums, not from what was."""
+        self._publish(MIDDLE, search=True)
+
+    def _publish_in_time(self) -> None:
+        """Solve all labels because rows have grown."""
+        grown = self.memory.rows >= SEARCH_AGAIN * self.searched_rows
+        if self.memory.few is not None and self.memory.rows >= FEW:
+            self.memory.sum_up()
+            grown = True
+        self._publish(self.penalty, search=grown)
+
+    def _publish(self, start: int, *, search: bool) -> None:
+        self._waiting = {}
+        memory = self.memory
+        solution, self.mean = memory.solve(start, search=search)
+        self.view, self.published_rows = memory.view, memory.rows
+        weights = np.zeros((len(self.mean), len(memory.counts)))
+        self.inverse = None
+        if solution is not None:
+            self.inverse, self.penalty, weights = (
+                solution.inverse,
+                solution.penalty,
+                solution.weights,
+            )
+            self.searched_rows = memory.rows if search or memory.few else self.searched_rows
+        self.published.replace(memory.counts.rows.copy())
+        self.solved.replace(memory.counts.rows.copy())
+        self.served.changes.rows[:] += 1
+        self.served.serve(np.arange(len(memory.counts)), weights, self.mean)
+        self.record.fade()
+
+    # Forgetting and merging
+
+    def forget(self, X: Floats, rows: Counts, labels: Counts) -> None:
+        """Take rows away. Their labels are solved again, alone; the next publication is exact."""
+        X, rows = self._that_count(X, rows)
+        self.memory.take_away(X, rows, labels)
+        self.lessons += len(rows)
+        if self.memory.few is not None:
+            self.publish()
+            return
+        for label in np.unique(labels).tolist():
+            count = int(self.memory.counts.rows[label])
+            self.solved.rows[label] = count
+            self.served.count_change(label)
+            self._waiting[label] = (self.memory.sum_of(label).copy(), count)
+        self._solve_waiting()
+
+    def merge(self, other: ExactLearner, numbers: Counts) -> None:
+        """Add what another of the same view has learned; `numbers` are its labels' numbers here."""
+        self.memory.merge(other.memory, numbers)
+        self.record.merge(other.record, numbers)
+        self.lessons += other.lessons
+
+    def can_merge(self, other: ExactLearner) -> bool:
+        """Whether both see rows alike, and always will."""
+        settled = self.memory.settled and other.memory.settled
+        return settled and self.memory.view.same_as(other.memory.view)
+
+    def settle(self) -> None:
+        """Let the view stand still from now on."""
+        if self.memory.settled:
+            return
+        if self.memory.rows == 0:
+            raise OptionError(
+                "the view has no centre yet: no row was learned",
+                hint="learn a sample of the stream first, some hundred rows",
+            )
+        self.memory.settle()
+        self.publish()
+
+    def begin_like(self, other: ExactLearner) -> None:
+        """Start with the view of another, which is settled."""
+        self.view = self.memory.view = other.view
+        self.memory.settled = True
+
+
+def _first(pair: tuple[int, int]) -> int:
+    return pair[0]

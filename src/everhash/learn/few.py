@@ -1,0 +1,71 @@
+"""The first rows of a stream, kept as they came until the view is settled."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.learn.growing import GrowingArray
+
+Floats = NDArray[np.float32]
+Counts = NDArray[np.int64]
+
+
+class FewRows:
+    """Rows, and the labels of each."""
+
+    def __init__(self, n_features: int) -> None:
+        self.X: GrowingArray[np.float32] = GrowingArray((n_features,), np.float32)
+        self.rows: GrowingArray[np.int64] = GrowingArray((), np.int64)
+        self.labels: GrowingArray[np.int64] = GrowingArray((), np.int64)
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def add(self, X: Floats, rows: Counts, labels: Counts) -> None:
+        """Keep rows; `rows` and `labels` pair them with their labels' numbers, rows ascending."""
+        n, steps = len(self), len(self.rows)
+        self.X.grow_to(n + len(X))
+        self.X.rows[n:] = X
+        for array, new in ((self.rows, rows + n), (self.labels, labels)):
+            array.grow_to(steps + len(new))
+            array.rows[steps:] = new
+
+    def of(self, label: int) -> Floats:
+        """Return the rows of a label."""
+        return self.X.rows[self.rows.rows[self.labels.rows == label]]
+
+    def targets(self, n_labels: int) -> NDArray[np.float64]:
+        """Return (n, n_labels) 1 where a row has a label."""
+        targets = np.zeros((len(self), n_labels))
+        targets[self.rows.rows, self.labels.rows] = 1
+        return targets
+
+    def remove(self, X: Floats, rows: Counts, labels: Counts) -> int | None:
+        """Take rows away again, the first alike for each; or return the first that is not there."""
+        places = defaultdict(list)
+        for place, name in reversed(list(enumerate(_names(self.X.rows, self.rows.rows, self.labels.rows)))):
+            places[name].append(place)
+        gone = []
+        for row, name in enumerate(_names(X, rows, labels)):
+            if not places[name]:
+                return row
+            gone.append(places[name].pop())
+        stay = np.ones(len(self), np.bool_)
+        stay[gone] = False
+        number, mine = np.cumsum(stay) - 1, stay[self.rows.rows]
+        kept = number[self.rows.rows[mine]]
+        self.labels.replace(self.labels.rows[mine].copy())
+        self.rows.replace(kept)
+        self.X.replace(self.X.rows[stay].copy())
+        return None
+
+
+def _names(X: Floats, rows: Counts, labels: Counts) -> list[tuple[bytes, tuple[int, ...]]]:
+    """Return what tells rows apart: their features and their labels."""
+    of: list[list[int]] = [[] for _ in X]
+    for row, label in zip(rows.tolist(), labels.tolist(), strict=True):
+        of[row].append(label)
+    return [(x.tobytes(), tuple(sorted(mine))) for x, mine in zip(X, of, strict=True)]

@@ -1,0 +1,124 @@
+"""How good the hasher has been: rows scored before they were learned, and what follows from it.
+
+A row is scored by what is served when it arrives, then learned, so nothing is ever judged on what
+it has been taught (Dawid, 1984: prequential). All of the first thousand labelled rows are scored,
+then one in sixteen. Rows of labels that had not been learned yet are left out.
+
+Scores become probabilities by softmax(s / temperature). The temperature is that with the least
+log-loss on these rows, older ones counting less: at every publication their weight is halved.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.learn.growing import GrowingArray
+
+Floats = NDArray[np.float32]
+Counts = NDArray[np.int64]
+
+ALL, EVERY = 1000, 16
+"""Labelled rows of which each is scored, and of later ones one in so many."""
+DOUBLINGS = 10
+"""Inverse temperatures 1, 2, 4, ... that losses are kept for."""
+BEFORE = 24.0
+"""Inverse temperature before any row was scored: about what real sets come to."""
+
+
+class Accuracy(NamedTuple):
+    """How rows fared that were scored before they were learned."""
+
+    rows: int
+    accuracy: float | None
+    """Share of rows whose best label was theirs; None before any was scored."""
+    log_loss: float | None
+    """Mean of -log of the probability given to their labels."""
+    temperature: float
+
+
+class Record:
+    """Accuracy and log-loss so far, overall and for each label."""
+
+    def __init__(self) -> None:
+        self.offered = 0
+        self.rows = 0
+        self.right = 0
+        self.loss = 0.0
+        self.losses = np.zeros(DOUBLINGS)
+        self.label_rows: GrowingArray[np.int64] = GrowingArray((), np.int64)
+        self.label_right: GrowingArray[np.int64] = GrowingArray((), np.int64)
+
+    def grow_to(self, n_labels: int) -> None:
+        """Make room for this many labels."""
+        self.label_rows.grow_to(n_labels)
+        self.label_right.grow_to(n_labels)
+
+    def pick(self, rows: Counts) -> Counts:
+        """Return those of the labelled rows arriving that are to be scored."""
+        numbers = self.offered + np.arange(len(rows))
+        self.offered += len(rows)
+        return rows[(numbers < ALL) | (numbers % EVERY == 0)]
+
+    def take(self, scores: Floats, rows: Counts, labels: Counts) -> None:
+        """Take account of scored rows.
+
+        Args:
+            scores: (n, n_labels) one row of scores for each.
+            rows: which of them each of their labels belongs to, ascending; every one has a label.
+            labels: the number of that label.
+        """
+        n = len(scores)
+        right = np.zeros(n, np.bool_)
+        right[rows] |= scores.argmax(axis=1)[rows] == labels
+        relative = (scores - scores.max(axis=1, keepdims=True)).astype(np.float64)
+        self.loss += float(_losses(np.exp(relative * self.inverse_temperature), rows, labels).sum())
+        powers = np.exp(relative)
+        for doubling in range(DOUBLINGS):
+            self.losses[doubling] += _losses(powers, rows, labels).sum()
+            powers *= powers
+        self.rows += n
+        self.right += int(right.sum())
+        np.add.at(self.label_rows.rows, labels, 1)
+        np.add.at(self.label_right.rows, labels, right[rows].astype(np.int64))
+
+    def fade(self) -> None:
+        """Let what was scored so far count half: newer functions have other scores."""
+        self.losses *= 0.5
+
+    def merge(self, other: Record, numbers: Counts) -> None:
+        """Add what another has recorded; `numbers` are its labels' numbers here."""
+        self.offered += other.offered
+        self.rows += other.rows
+        self.right += other.right
+        self.loss += other.loss
+        self.losses += other.losses
+        self.label_rows.rows[numbers] += other.label_rows.rows
+        self.label_right.rows[numbers] += other.label_right.rows
+
+    @property
+    def inverse_temperature(self) -> float:
+        """What scores are multiplied with: the bottom of a parabola through the least losses."""
+        if not self.losses.any():
+            return BEFORE
+        at = int(np.clip(self.losses.argmin(), 1, DOUBLINGS - 2))
+        left, middle, right = self.losses[at - 1 : at + 2]
+        bend = left - 2 * middle + right
+        shift = 0.5 * (left - right) / bend if bend > 0 else 0.0
+        return float(2 ** (at + np.clip(shift, -1, 1)))
+
+    @property
+    def accuracy(self) -> Accuracy:
+        """How it stands overall."""
+        share = self.right / self.rows if self.rows else None
+        loss = self.loss / self.rows if self.rows else None
+        return Accuracy(self.rows, share, loss, 1 / self.inverse_temperature)
+
+
+def _losses(powers: NDArray[np.float64], rows: Counts, labels: Counts) -> NDArray[np.float64]:
+    """Return -log of the share of each row's own labels in the powers of all."""
+    own = np.bincount(rows, powers[rows, labels], minlength=len(powers))
+    losses: NDArray[np.float64] = -np.log(np.maximum(own / powers.sum(axis=1), 1e-12))
+    return losses

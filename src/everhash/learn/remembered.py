@@ -1,0 +1,146 @@
+"""What the exact learner remembers of its rows: the rows themselves while they are few, then sums.
+
+The first `FEW` rows are kept as they came, and the centre of the view is their mean at the last
+publication. Then the view is settled, and only sums are kept.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.errors import InputError
+from everhash.learn.few import FewRows
+from everhash.learn.growing import GrowingArray
+from everhash.learn.ridge import Solution, solve_few, solve_many
+from everhash.learn.rotated import Rotated
+from everhash.learn.sums import Sums, on_grid
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+FEW = 1000
+"""Rows that are kept, and after which the view is settled."""
+
+
+class Remembered:
+    """Rows that can be learned from, added to, taken away from, and merged."""
+
+    def __init__(self, view: Rotated) -> None:
+        self.view = view
+        self.settled = False
+        """Whether the view stands still."""
+        self.few: FewRows | None = FewRows(view.n_features)
+        self.sums: Sums | None = None
+        self.counts: GrowingArray[np.int64] = GrowingArray((), np.int64)
+        """(n_labels,) rows of each label."""
+
+    @property
+    def rows(self) -> int:
+        """Rows remembered."""
+        return self.sums.rows if self.sums is not None else len(self._few)
+
+    @property
+    def _few(self) -> FewRows:
+        assert self.few is not None  # noqa: S101 - rows are kept where they are not summed up
+        return self.few
+
+    def meet(self, n_labels: int) -> None:
+        """Make room for this many labels."""
+        self.counts.grow_to(n_labels)
+        if self.sums is not None:
+            self.sums.labels.grow_to(n_labels)
+
+    def on_grid(self, X: Floats) -> Floats:
+        """Return rows as they enter sums."""
+        return on_grid(self.view.of(X), self.view.steps)
+
+    def add(self, X: Floats, Q: Floats, rows: Counts, labels: Counts) -> None:
+        """Remember rows, given as they came and as `on_grid` has them; counts are kept elsewhere.
+
+        `rows` and `labels` pair them with their labels' numbers, rows ascending.
+        """
+        if self.sums is not None:
+            self.sums.add(Q, rows, labels)
+        else:
+            self._few.add(X, rows, labels)
+
+    def take_away(self, X: Floats, rows: Counts, labels: Counts) -> None:
+        """Forget rows, all or none: those that cannot have been learned are refused."""
+        fewer = self.counts.rows - np.bincount(labels, minlength=len(self.counts))
+        if fewer.min(initial=0) < 0 or len(X) > self.rows:
+            raise _never_learned("more rows than were learned with these labels")
+        if self.sums is None:
+            missing = self._few.remove(X, rows, labels)
+            if missing is not None:
+                raise _never_learned(f"row {missing} was not learned with these labels")
+        else:
+            Q = self.on_grid(X)
+            if not self.sums.could_hold(Q, rows, labels, fewer):
+                raise _never_learned("rows that were not learned with these labels")
+            self.sums.add(Q, rows, labels, sign=-1)
+        self.counts.rows[:] = fewer
+
+    def merge(self, other: Remembered, numbers: Counts) -> None:
+        """Add what another of the same view remembers; `numbers` are its labels' numbers here."""
+        self.sum_up()
+        assert self.sums is not None  # noqa: S101 - they have just been summed up
+        if other.sums is not None:
+            self.sums.merge(other.sums, numbers)
+        elif len(other._few):
+            few = other._few
+            self.sums.add(self.on_grid(few.X.rows), few.rows.rows, numbers[few.labels.rows])
+        self.counts.rows[numbers] += other.counts.rows
+
+    def sum_of(self, label: int) -> Doubles:
+        """Return the sum of a label's rows on the grid."""
+        if self.sums is not None:
+            total: Doubles = self.sums.labels.rows[label]
+            return total
+        return self.on_grid(self._few.of(label)).sum(axis=0, dtype=np.float64)
+
+    def solve(self, start: int, *, search: bool) -> tuple[Solution | None, Doubles]:
+        """Solve all labels; return also the mean of all seen rows. See `ridge`."""
+        steps, counts, n = self.view.steps, self.counts.rows, self.rows
+        if self.sums is None:
+            self._follow_mean()
+            Z = self.on_grid(self._few.X.rows) * steps
+            solution = solve_few(Z, self._few.targets(len(counts))) if n else None
+            return solution, Z.mean(axis=0) if n else np.zeros(len(steps))
+        total = self.sums.total
+        mean = steps * total / max(n, 1)
+        gram = self.sums.gram - np.outer(total, total / max(n, 1))
+        gram *= steps
+        gram *= steps[:, None]
+        labels = (self.sums.labels.rows * steps - counts[:, None] * mean).T
+        spread = float(counts.sum() - (counts.astype(np.float64) ** 2).sum() / max(n, 1))
+        return solve_many(gram, labels, spread, n, start, search=search), mean
+
+    def _follow_mean(self) -> None:
+        """Move the centre of the view to the mean of the rows, while it may move."""
+        if not self.settled and self.rows:
+            mean = self._few.X.rows.mean(axis=0, dtype=np.float64)
+            self.view = self.view.moved_to(mean.astype(np.float32))
+
+    def settle(self) -> None:
+        """Let the view stand still from now on, its centre the mean of the rows so far."""
+        self._follow_mean()
+        self.settled = True
+
+    def sum_up(self) -> None:
+        """Settle the view and keep sums instead of rows."""
+        if self.sums is not None:
+            return
+        self.settle()
+        few, self.few = self._few, None
+        self.sums = Sums(self.view.width - 1)
+        self.sums.labels.grow_to(len(self.counts))
+        if len(few):
+            self.sums.add(self.on_grid(few.X.rows), few.rows.rows, few.labels.rows)
+
+
+def _never_learned(what: str) -> InputError:
+    return InputError(
+        f"cannot forget {what}", hint="give rows and labels as they were learned; nothing has changed"
+    )

@@ -1,0 +1,165 @@
+"""Ridge regression of labels on rows, and its penalty by generalised cross-validation.
+
+    Gc = sum (z - mu)(z - mu)'      r_y = sum over rows of y of (z - mu)
+    a_y = (Gc + l I)^-1 r_y         the classifier of label y against all others
+
+    RSS = sum_y |target - a_y z|^2   dof = 1 + tr(Gc (Gc + l I)^-1)
+    GCV = (RSS / n) / (1 - dof / n)^2
+
+The penalty l is one of `PENALTIES` times the mean eigenvalue tr(Gc) / D, the one with the least GCV
+(Golub, Heath, Wahba, Technometrics 1979). Few rows are kept, so one eigendecomposition answers for
+every penalty (`FewRows`); of many only sums are, and each penalty takes a Cholesky factor
+(`ManyRows`), so that only those next to the last one are tried.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Doubles = NDArray[np.float64]
+
+PENALTIES = np.geomspace(1e-4, 30, 24)
+"""In units of the mean eigenvalue."""
+MIDDLE = 12
+"""Where a search without a past begins."""
+
+
+class Inverse(Protocol):
+    """(Gc + l I)^-1, as it was when the functions were published."""
+
+    def solve(self, R: Doubles) -> Doubles:
+        """Return (Gc + l I)^-1 R of (D, m) right-hand sides."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Classifiers of all labels under one penalty."""
+
+    weights: Doubles
+    """(D, n_labels)"""
+    inverse: Inverse
+    penalty: int
+    """Its place among `PENALTIES`."""
+    gcv: float
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """The inverse by eigenvectors: of Gc, or of the products of a few rows with each other."""
+
+    vectors: Doubles
+    shrunk: Doubles
+    """1 / (eigenvalue + l)"""
+    rows: Doubles | None = None
+    """(n, D) centred rows, where they are fewer than D."""
+    penalty: float = 0.0
+
+    def solve(self, R: Doubles) -> Doubles:
+        """See `Inverse.solve`."""
+        if self.rows is None:
+            return self.vectors @ (self.shrunk[:, None] * (self.vectors.T @ R))
+        inside = self.vectors @ (self.shrunk[:, None] * (self.vectors.T @ (self.rows @ R)))
+        return (R - self.rows.T @ inside) / self.penalty
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """The inverse by a Cholesky factor, in float32: it only serves between two publications."""
+
+    lower: NDArray[np.float32]
+    """(D, D) in Fortran's order; what is above the diagonal means nothing."""
+
+    def solve(self, R: Doubles) -> Doubles:
+        """See `Inverse.solve`."""
+        from scipy.linalg import cho_solve
+
+        solved = cho_solve((self.lower, True), R.astype(np.float32), check_finite=False)
+        return solved.astype(np.float64)
+
+
+def solve_few(Z: Doubles, targets: Doubles, penalty: int | None = None) -> Solution | None:
+    """Solve for rows that are at hand; None if there is nothing to tell apart.
+
+    Args:
+        Z: (n, D) rows.
+        targets: (n, n_labels) 1 where a row has a label.
+        penalty: a place among `PENALTIES` instead of the best one.
+    """
+    (n, width), rows, sought = Z.shape, Z - Z.mean(axis=0), targets - targets.mean(axis=0)
+    if not rows.any() or not sought.any():
+        return None
+    dual = n < width
+    values, vectors = np.linalg.eigh(rows @ rows.T if dual else rows.T @ rows)
+    values = np.maximum(values, 0)
+    turned = vectors.T @ (sought if dual else rows.T @ sought)
+    level = PENALTIES * values.sum() / width
+    shrunk = 1 / (values + level[:, None])
+    power = (turned**2).sum(axis=1)
+    if dual:
+        rss = level**2 * (shrunk**2 @ power)
+    else:
+        rss = (sought**2).sum() - 2 * shrunk @ power + shrunk**2 @ (values * power)
+    gcv = _gcv(rss, 1 + shrunk @ values, n)
+    best = int(gcv.argmin()) if penalty is None else penalty
+    weights = vectors @ (shrunk[best][:, None] * turned)
+    inverse = Spectrum(vectors, shrunk[best], rows if dual else None, float(level[best]))
+    return Solution(rows.T @ weights if dual else weights, inverse, best, float(gcv[best]))
+
+
+def solve_many(
+    gram: Doubles, sums: Doubles, spread: float, n: int, start: int, *, search: bool
+) -> Solution | None:
+    """Solve from sums; None if there is nothing to tell apart.
+
+    Args:
+        gram: (D, D) Gc.
+        sums: (D, n_labels) r_y.
+        spread: sum of the targets' squares about their means.
+        n: rows.
+        start: the penalty to try first, a place among `PENALTIES`.
+        search: whether to go on to better ones next to it.
+    """
+    if not gram.any() or not sums.any():
+        return None
+    best = _at(gram, sums, spread, n, start)
+    for step in (-1, 1) if search else ():
+        place = best.penalty + step
+        while 0 <= place < len(PENALTIES):
+            other = _at(gram, sums, spread, n, place)
+            if other.gcv >= best.gcv:
+                break
+            best, place = other, place + step
+        if best.penalty != start:
+            break
+    return best
+
+
+def _at(gram: Doubles, sums: Doubles, spread: float, n: int, penalty: int) -> Solution:
+    """Solve with one penalty."""
+    from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
+
+    width, diagonal = len(gram), np.arange(len(gram))
+    level = float(PENALTIES[penalty] * np.trace(gram) / width)
+    failed = 1
+    while failed:  # rounding, or a forged file, may leave a matrix that is not positive
+        ridged = np.array(gram, order="F")
+        ridged[diagonal, diagonal] += level
+        lower, failed = dpotrf(ridged, lower=1, overwrite_a=1, clean=1)
+        level = 2 * level if failed else level
+    weights, _ = dpotrs(lower, sums, lower=1)
+    factor = Factor(lower.astype(np.float32, order="F"))
+    inverse, _ = dtrtri(lower, lower=1, overwrite_c=1)
+    dof = 1 + width - level * float(np.einsum("ij,ij->", inverse, inverse))
+    rss = spread - float(np.einsum("ij,ij->", weights, sums)) - level * float((weights**2).sum())
+    return Solution(weights, factor, penalty, float(_gcv(np.array([rss]), np.array([dof]), n)[0]))
+
+
+def _gcv(rss: Doubles, dof: Doubles, n: int) -> Doubles:
+    left = np.maximum(1 - dof / n, 1e-9)
+    score: Doubles = np.maximum(rss, 0) / n / left**2
+    return score

@@ -1,0 +1,76 @@
+"""What the exact learner serves: a classifier a label, and the functions that follow from them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.learn import seeds
+from everhash.learn.growing import GrowingArray
+from everhash.learn.rotated import Rotated
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+class Served:
+    """Classifiers of labels; W_c = sum over labels y of cycle c of word_y a_y'.
+
+    Args:
+        words: (n_labels, k) each label's word; they are handed out elsewhere.
+        view: how rows are seen; only its sizes matter here.
+        labels_per_cycle: label number i lives in cycle i // labels_per_cycle.
+        seed: of the directions that functions have before anything was learned.
+    """
+
+    def __init__(
+        self, words: GrowingArray[np.int8], view: Rotated, labels_per_cycle: int, seed: int
+    ) -> None:
+        self._words, self._rho, self._seed = words, labels_per_cycle, seed
+        self._turned = view.signs.shape[2]
+        self._constant = view.constant
+        width = view.width
+        self.classifiers: GrowingArray[np.float32] = GrowingArray((width,), np.float32)
+        self.functions: GrowingArray[np.float32] = GrowingArray(
+            (words.rows.shape[1], width), np.float32
+        )
+        self.changes: GrowingArray[np.int64] = GrowingArray((), np.int64)
+        """(n_cycles,) how often the functions of a cycle have changed."""
+
+    def open_cycle(self) -> None:
+        """Append functions for labels to come."""
+        cycle = len(self.functions)
+        self.functions.grow_to(cycle + 1)
+        self.changes.grow_to(cycle + 1)
+        self.compose(cycle)
+
+    def count_change(self, label: int) -> None:
+        """Take note that a label's cycle is about to change."""
+        self.changes.rows[label // self._rho] += 1
+
+    def serve(self, labels: Counts, weights: Doubles, mean: Doubles) -> None:
+        """Serve classifiers of rows seen from their mean, (D, n) one a column."""
+        self.classifiers.rows[labels, :-1] = weights.T
+        self.classifiers.rows[labels, -1] = -(weights.T @ mean) / self._constant
+        for cycle in np.unique(labels // self._rho).tolist():
+            self.compose(cycle)
+
+    def compose(self, cycle: int) -> None:
+        """Make a cycle's functions of its words and classifiers."""
+        members = slice(cycle * self._rho, (cycle + 1) * self._rho)
+        classifiers = self.classifiers.rows[members]
+        if classifiers.any():
+            words = self._words.rows[members].astype(np.float32)
+            self.functions.rows[cycle] = words.T @ classifiers
+        else:
+            self.functions.rows[cycle] = self._random_directions(cycle)
+
+    def _random_directions(self, cycle: int) -> Floats:
+        """Return directions among turned rows, without features or bias."""
+        k, width = self.functions.rows.shape[1:]
+        directions = np.zeros((k, width))
+        rng = seeds.generator(self._seed, seeds.WEIGHTS, cycle)
+        directions[:, : self._turned] = rng.standard_normal((k, self._turned))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        return directions.astype(np.float32)
