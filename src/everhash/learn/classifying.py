@@ -30,7 +30,8 @@ class Classifying(StreamHasher):
         Probabilities are calibrated on rows that were scored before they were learned.
         """
         scores = self._scores(X) * np.float32(self._inverse_temperature())
-        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+        best = scores.max(axis=1, keepdims=True)
+        powers = np.exp(np.where(np.isfinite(best), scores - best, np.float32(0)))
         shares: NDArray[np.float32] = powers / powers.sum(axis=1, keepdims=True)
         return shares
 

@@ -33,7 +33,6 @@ from everhash.learn.ridge import MIDDLE, Inverse
 from everhash.learn.rotated import Rotated
 from everhash.learn.served import Served
 from everhash.learn.sums import on_grid
-from everhash.learn.views import margins_by
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -99,6 +98,11 @@ class ExactLearner:
         return np.repeat(self.served.changes.rows[:, None], self.functions.shape[1], axis=1)
 
     @property
+    def n_labels(self) -> int:
+        """Labels that have words."""
+        return self.served.n_labels
+
+    @property
     def label_counts(self) -> Counts:
         """(n_labels,) rows learned of each label."""
         return self.memory.counts.rows
@@ -110,7 +114,7 @@ class ExactLearner:
 
     def scores(self, Z: Floats) -> Floats:
         """Return (n, n_labels) scores of seen rows by the labels' own classifiers."""
-        return margins_by(self.served.classifiers.rows[None], Z)
+        return self.served.scores(Z)
 
     # Labels and cycles
 
@@ -120,8 +124,9 @@ class ExactLearner:
 
     def meet(self, n_labels: int) -> None:
         """Make room for this many labels."""
-        for array in (self.solved, self.published, self.served.classifiers):
-            array.grow_to(n_labels)
+        self.solved.grow_to(n_labels)
+        self.published.grow_to(n_labels)
+        self.served.meet(n_labels)
         self.memory.meet(n_labels)
         self.record.grow_to(n_labels)
 
@@ -195,7 +200,7 @@ class ExactLearner:
     def _score(self, Z: Floats, sampled: Counts, rows: Counts, labels: Counts) -> None:
         """Score rows by what is served, if any of their labels is known by now."""
         steps = np.flatnonzero(np.isin(rows, sampled))
-        steps = steps[self.served.classifiers.rows[labels[steps]].any(axis=1)]
+        steps = steps[self.served.known.rows[labels[steps]]]
         scored, which = np.unique(rows[steps], return_inverse=True)
         if len(scored):
             self.record.take(self.scores(Z[scored]), which.astype(np.int64), labels[steps])
@@ -254,7 +259,7 @@ class ExactLearner:
         self.solved.replace(memory.counts.rows.copy())
         self.served.changes.rows[:] += 1
         self.served.serve(np.arange(len(memory.counts)), weights, self.mean)
-        self.record.fade()
+        self.record.calibrate()
 
     # Forgetting and merging
 

@@ -3,7 +3,7 @@
     header            safetensors' own: names, dtypes, shapes and offsets of the arrays; in its
                       metadata, under "everhash", a JSON object:
       format          "everhash-hasher"
-      version         "1"
+      version         "2"; files of version 1 know one learner only
       state           JSON: options, labels, counters; "method" where it is not an OnlineHasher
       sha256          of the state and of every array, name, dtype and shape included
     arrays            what was learned
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from everhash.errors import DataMissingError, InputError, ModelFileError
 
-FORMAT, VERSION = "everhash-hasher", "1"
+FORMAT, VERSION, READABLE = "everhash-hasher", "2", ("1", "2")
 DAMAGED = "the file is damaged or was not written by everhash; restore it from a copy"
 NEWER = "it may come from a newer everhash; upgrade to read it"
 MOST = 2**62
@@ -81,7 +81,7 @@ def unpack_model(content: bytes, path: str) -> tuple[str, Arrays]:
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
         about = _about(path, header.get("__metadata__") or {})
         version = about.get("version")
-        require(version == VERSION, f"{path}: version {version!r:.20} is unknown", NEWER)
+        require(version in READABLE, f"{path}: version {version!r:.20} is unknown", NEWER)
     except ModelFileError:
         raise
     except (

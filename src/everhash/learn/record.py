@@ -24,6 +24,8 @@ ALL, EVERY = 1000, 16
 """Labelled rows of which each is scored, and of later ones one in so many."""
 DOUBLINGS = 10
 """Inverse temperatures 1, 2, 4, ... that losses are kept for."""
+UNIT = 1_000_000
+"""Losses are summed up in millionths, as whole numbers: no order of rows can change them."""
 BEFORE = 24.0
 """Inverse temperature before any row was scored: about what real sets come to."""
 
@@ -46,8 +48,11 @@ class Record:
         self.offered = 0
         self.rows = 0
         self.right = 0
-        self.loss = 0.0
-        self.losses = np.zeros(DOUBLINGS)
+        self.loss = 0
+        """Of all rows, each at the temperature of its day; like `losses` in whole units."""
+        self.losses = np.zeros(DOUBLINGS, np.int64)
+        self.inverse_temperature = BEFORE
+        """What scores are multiplied with; it changes at publications."""
         self.label_rows: GrowingArray[np.int64] = GrowingArray((), np.int64)
         self.label_right: GrowingArray[np.int64] = GrowingArray((), np.int64)
 
@@ -74,7 +79,8 @@ class Record:
         right = np.zeros(n, np.bool_)
         right[rows] |= scores.argmax(axis=1)[rows] == labels
         relative = (scores - scores.max(axis=1, keepdims=True)).astype(np.float64)
-        self.loss += float(_losses(np.exp(relative * self.inverse_temperature), rows, labels).sum())
+        powers = np.exp(relative * self.inverse_temperature)
+        self.loss += int(_losses(powers, rows, labels).sum())
         powers = np.exp(relative)
         for doubling in range(DOUBLINGS):
             self.losses[doubling] += _losses(powers, rows, labels).sum()
@@ -84,9 +90,14 @@ class Record:
         np.add.at(self.label_rows.rows, labels, 1)
         np.add.at(self.label_right.rows, labels, right[rows].astype(np.int64))
 
-    def fade(self) -> None:
-        """Let what was scored so far count half: newer functions have other scores."""
-        self.losses *= 0.5
+    def calibrate(self) -> None:
+        """Take the best temperature; from now on what was scored so far counts half.
+
+        Newer functions have other scores.
+        """
+        if self.losses.any():
+            self.inverse_temperature = _bottom(self.losses)
+        self.losses //= 2
 
     def merge(self, other: Record, numbers: Counts) -> None:
         """Add what another has recorded; `numbers` are its labels' numbers here."""
@@ -99,26 +110,24 @@ class Record:
         self.label_right.rows[numbers] += other.label_right.rows
 
     @property
-    def inverse_temperature(self) -> float:
-        """What scores are multiplied with: the bottom of a parabola through the least losses."""
-        if not self.losses.any():
-            return BEFORE
-        at = int(np.clip(self.losses.argmin(), 1, DOUBLINGS - 2))
-        left, middle, right = self.losses[at - 1 : at + 2]
-        bend = left - 2 * middle + right
-        shift = 0.5 * (left - right) / bend if bend > 0 else 0.0
-        return float(2 ** (at + np.clip(shift, -1, 1)))
-
-    @property
     def accuracy(self) -> Accuracy:
         """How it stands overall."""
         share = self.right / self.rows if self.rows else None
-        loss = self.loss / self.rows if self.rows else None
+        loss = self.loss / (UNIT * self.rows) if self.rows else None
         return Accuracy(self.rows, share, loss, 1 / self.inverse_temperature)
 
 
-def _losses(powers: NDArray[np.float64], rows: Counts, labels: Counts) -> NDArray[np.float64]:
-    """Return -log of the share of each row's own labels in the powers of all."""
+def _losses(powers: NDArray[np.float64], rows: Counts, labels: Counts) -> Counts:
+    """Return -log of the share of each row's own labels in the powers of all, in whole units."""
     own = np.bincount(rows, powers[rows, labels], minlength=len(powers))
-    losses: NDArray[np.float64] = -np.log(np.maximum(own / powers.sum(axis=1), 1e-12))
-    return losses
+    losses = -np.log(np.maximum(own / powers.sum(axis=1), 1e-12))
+    return np.rint(UNIT * losses).astype(np.int64)
+
+
+def _bottom(losses: Counts) -> float:
+    """Return the inverse temperature at the bottom of a parabola through the least losses."""
+    at = int(np.clip(losses.argmin(), 1, DOUBLINGS - 2))
+    left, middle, right = losses[at - 1 : at + 2].tolist()
+    bend = left - 2 * middle + right
+    shift = 0.5 * (left - right) / bend if bend > 0 else 0.0
+    return float(2 ** (at + min(1.0, max(-1.0, shift))))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from everhash.learn import seeds
 from everhash.learn.growing import GrowingArray
 from everhash.learn.rotated import Rotated
+from everhash.learn.views import margins_by
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -32,11 +33,23 @@ class Served:
         self._constant = view.constant
         width = view.width
         self.classifiers: GrowingArray[np.float32] = GrowingArray((width,), np.float32)
+        self.known: GrowingArray[np.bool_] = GrowingArray((), np.bool_)
+        """(n_labels,) which of them have been learned."""
         self.functions: GrowingArray[np.float32] = GrowingArray(
             (words.rows.shape[1], width), np.float32
         )
         self.changes: GrowingArray[np.int64] = GrowingArray((), np.int64)
         """(n_cycles,) how often the functions of a cycle have changed."""
+
+    @property
+    def n_labels(self) -> int:
+        """Labels that have words."""
+        return len(self._words)
+
+    def meet(self, n_labels: int) -> None:
+        """Make room for this many labels."""
+        self.classifiers.grow_to(n_labels)
+        self.known.grow_to(n_labels)
 
     def open_cycle(self) -> None:
         """Append functions for labels to come."""
@@ -53,8 +66,25 @@ class Served:
         """Serve classifiers of rows seen from their mean, (D, n) one a column."""
         self.classifiers.rows[labels, :-1] = weights.T
         self.classifiers.rows[labels, -1] = -(weights.T @ mean) / self._constant
+        self.known.rows[labels] = weights.any(axis=0)
         for cycle in np.unique(labels // self._rho).tolist():
             self.compose(cycle)
+
+    def restore(self, classifiers: Floats, changes: Counts) -> None:
+        """Serve classifiers as they were read from a file; there are words for all of them."""
+        self.classifiers.replace(classifiers)
+        self.known.replace(classifiers.any(axis=1))
+        while len(self.functions) < len(changes):
+            self.open_cycle()
+        for cycle in range(len(changes)):
+            self.compose(cycle)
+        self.changes.replace(changes)
+
+    def scores(self, Z: Floats) -> Floats:
+        """Return (n, n_labels) scores of seen rows; -inf for labels that nobody has learned."""
+        scores = margins_by(self.classifiers.rows[None], Z)
+        scores[:, ~self.known.rows] = -np.inf
+        return scores
 
     def compose(self, cycle: int) -> None:
         """Make a cycle's functions of its words and classifiers."""

@@ -72,6 +72,11 @@ class SgdLearner:
         functions = -(-8 * self.mapping.bits * self.mapping.n_features // self._rho)
         return functions + 8 * self.memory.keep
 
+    @property
+    def n_labels(self) -> int:
+        """Labels that have words."""
+        return len(self._words)
+
     def open_cycle(self) -> None:
         """Append k functions (`init()` in Algorithm 1)."""
         self.mapping.open_cycle()

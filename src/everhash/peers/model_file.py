@@ -15,12 +15,7 @@ import numpy as np
 
 from everhash import limits
 from everhash.errors import EverhashError, ModelFileError
-from everhash.learn.model_file import (
-    restore_center,
-    restore_columns,
-    restore_hasher,
-    restore_labels,
-)
+from everhash.learn.model_file import restore_columns, restore_hasher, restore_labels
 from everhash.learn.model_format import (
     DAMAGED,
     MOST,
@@ -34,6 +29,7 @@ from everhash.learn.model_format import (
     require,
     unpack_model,
 )
+from everhash.learn.sgd_file import read_center
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.peers.method import Method
 from everhash.peers.registry import method_named
@@ -99,7 +95,7 @@ def _restore_method(state: dict[str, Any], arrays: Arrays) -> Method:
     expected = (-1, 1) if method.assigns_codewords else (0,)
     require(bool(np.isin(words, expected).all()), f"words hold more than {expected}")
     method._words.replace(words)
-    restore_center(method._center, arrays, state)
+    read_center(method._center, arrays, state)
     for name, (dtype, shape) in method._whole_layout().items():
         setattr(method, name, array_of(arrays, name, dtype, len(shape), shape).copy())
     method._check_state()

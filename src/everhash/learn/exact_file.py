@@ -1,0 +1,204 @@
+"""What a hasher's file holds of the exact learner; see `model_file`.
+
+state     lessons, published_rows, searched_rows, penalty, has_inverse, settled, rows (of sums; None
+          while rows are kept), record: offered, rows, right, loss, inverse_temperature
+arrays    center, mean, counts, solved, published, classifiers, changes, losses, label_rows,
+          label_right
+          while rows are kept: few, few_rows, few_labels
+          afterwards: total, label_sums, gram and, with has_inverse, factor
+
+Gram and factor are lower triangles, row after row. Sums are whole numbers, in 32 bits where they fit
+and else in float64. Functions are not there: they follow from words and classifiers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.learn.exact import ExactLearner
+from everhash.learn.few import FewRows
+from everhash.learn.model_format import MOST, Arrays, array_of, count_of, require
+from everhash.learn.record import DOUBLINGS, Record
+from everhash.learn.remembered import FEW
+from everhash.learn.ridge import PENALTIES, Factor, solve_few
+from everhash.learn.rotated import GRID
+from everhash.learn.sums import Sums
+from everhash.stream import LARGEST
+
+Doubles = NDArray[np.float64]
+
+LARGEST_WEIGHT = 1e30
+"""No learning gets there; margins of larger functions could overflow."""
+COUNTED = ("lessons", "published_rows", "searched_rows")
+RECORDED = ("offered", "rows", "right", "loss")
+
+
+def write(learner: ExactLearner, state: dict[str, Any], arrays: Arrays) -> None:
+    """Add what the learner knows to a file."""
+    memory, record = learner.memory, learner.record
+    state |= {name: getattr(learner, name) for name in COUNTED}
+    state |= {
+        "penalty": learner.penalty,
+        "has_inverse": learner.inverse is not None,
+        "settled": memory.settled,
+        "rows": None if memory.sums is None else memory.sums.rows,
+        "record": {name: getattr(record, name) for name in (*RECORDED, "inverse_temperature")},
+    }
+    arrays |= {
+        "center": learner.view.center,
+        "mean": learner.mean,
+        "counts": memory.counts.rows,
+        "solved": learner.solved.rows,
+        "published": learner.published.rows,
+        "classifiers": learner.served.classifiers.rows,
+        "changes": learner.served.changes.rows,
+        "losses": record.losses,
+        "label_rows": record.label_rows.rows,
+        "label_right": record.label_right.rows,
+    }
+    if memory.sums is not None:
+        _write_sums(memory.sums, arrays)
+        if isinstance(learner.inverse, Factor):
+            arrays["factor"] = _triangle(learner.inverse.lower)
+    elif memory.few is not None:
+        few = memory.few
+        arrays |= {"few": few.X.rows, "few_rows": few.rows.rows, "few_labels": few.labels.rows}
+
+
+def _write_sums(sums: Sums, arrays: Arrays) -> None:
+    arrays["total"] = _narrow(sums.total)
+    arrays["label_sums"] = _narrow(sums.labels.rows)
+    arrays["gram"] = _narrow(_triangle(sums.gram))
+
+
+def _triangle(matrix: NDArray[Any]) -> NDArray[Any]:
+    """Return the rows of a lower triangle one after the other."""
+    return np.concatenate([matrix[i, : i + 1] for i in range(len(matrix))])
+
+
+def _narrow(numbers: Doubles) -> NDArray[Any]:
+    return numbers.astype(np.int32) if np.abs(numbers).max(initial=0) < 2**31 else numbers
+
+
+def read(learner: ExactLearner, state: dict[str, Any], arrays: Arrays, n_cycles: int) -> None:
+    """Bring the learner to where the file was written."""
+    n, width = learner.n_labels, learner.view.width
+    for name in COUNTED:
+        setattr(learner, name, count_of(state[name], MOST))
+    learner.penalty = count_of(state["penalty"], len(PENALTIES))
+    memory = learner.memory
+    learner.view = memory.view = memory.view.moved_to(array_of(arrays, "center", np.float32, 1))
+    require(bool((np.abs(memory.view.center) < LARGEST).all()), "the center is beyond the largest")
+    memory.settled = _flag(state["settled"])
+    learner.mean = array_of(arrays, "mean", np.float64, 1, (width - 1,)).copy()
+    require(bool((np.abs(learner.mean) <= 1).all()), "the mean is longer than any row")
+    memory.counts.replace(array_of(arrays, "counts", np.int64, 1, (n,)))
+    learner.solved.replace(array_of(arrays, "solved", np.int64, 1, (n,)))
+    learner.published.replace(array_of(arrays, "published", np.int64, 1, (n,)))
+    _read_record(learner.record, state["record"], arrays, n)
+    if state["rows"] is None:
+        _read_few(learner, arrays, n)
+    else:
+        _read_sums(learner, arrays, count_of(state["rows"], MOST))
+    _read_served(learner, arrays, n_cycles)
+    if _flag(state["has_inverse"]):
+        _read_inverse(learner, arrays)
+
+
+def _read_record(record: Record, state: dict[str, Any], arrays: Arrays, n: int) -> None:
+    for name in RECORDED:
+        setattr(record, name, count_of(state[name], MOST))
+    require(record.right <= record.rows <= record.offered, "more rows were right than there are")
+    heat = state["inverse_temperature"]
+    require(isinstance(heat, float) and 0.5 <= heat <= 2.0**DOUBLINGS, f"temperature {heat!r:.20}")
+    record.inverse_temperature = heat
+    record.losses = array_of(arrays, "losses", np.int64, 1, (DOUBLINGS,)).copy()
+    record.label_rows.replace(array_of(arrays, "label_rows", np.int64, 1, (n,)))
+    record.label_right.replace(array_of(arrays, "label_right", np.int64, 1, (n,)))
+    fits = bool((record.label_right.rows <= record.label_rows.rows).all())
+    require(fits, "more rows of a label were right than there are")
+
+
+def _read_few(learner: ExactLearner, arrays: Arrays, n_labels: int) -> None:
+    memory, few = learner.memory, FewRows(learner.view.n_features)
+    X = array_of(arrays, "few", np.float32, 2, (None, learner.view.n_features))
+    rows = array_of(arrays, "few_rows", np.int64, 1)
+    labels = array_of(arrays, "few_labels", np.int64, 1, (len(rows),))
+    require(len(X) <= FEW and bool((np.abs(X) < LARGEST).all()), "rows that were not kept")
+    pairs = bool((np.diff(rows) >= 0).all()) and rows.max(initial=-1) < len(X)
+    pairs = pairs and labels.max(initial=-1) < n_labels
+    pairs = pairs and len(np.unique(rows * max(1, n_labels) + labels)) == len(rows)
+    require(pairs, "labels of kept rows do not fit them")
+    counted = np.array_equal(np.bincount(labels, minlength=n_labels), memory.counts.rows)
+    require(counted, "labels are not as many as the kept rows have")
+    require(learner.published_rows <= len(X), "more rows were published than kept")
+    few.add(X, rows, labels)
+    memory.few = few
+
+
+def _read_sums(learner: ExactLearner, arrays: Arrays, rows: int) -> None:
+    memory, n, width = learner.memory, learner.n_labels, learner.view.width - 1
+    counts = memory.counts.rows
+    require(memory.settled and counts.max(initial=0) <= rows, "labels have more rows than there are")
+    total = _whole(arrays, "total", (width,), GRID * rows)
+    labels = _whole(arrays, "label_sums", (n, width), GRID * rows)
+    fits = bool((np.abs(labels).max(axis=1, initial=0) <= GRID * counts).all())
+    require(fits, "sums of labels are beyond what their rows add up to")
+    triangle = _whole(arrays, "gram", (width * (width + 1) // 2,), GRID * GRID * rows)
+    lower = _square(triangle, width)
+    diagonal = lower.diagonal()
+    require(bool((diagonal * rows >= total * total).all()), "products do not fit the sums")
+    sums = Sums(width)
+    sums.rows, sums.total = rows, total
+    sums.labels.replace(labels)
+    sums.gram = lower + np.tril(lower, -1).T
+    memory.few, memory.sums = None, sums
+
+
+def _read_served(learner: ExactLearner, arrays: Arrays, n_cycles: int) -> None:
+    served, n = learner.served, learner.n_labels
+    weights = array_of(arrays, "classifiers", np.float32, 2, (n, learner.view.width))
+    require(bool((np.abs(weights) < LARGEST_WEIGHT).all()), "classifiers that no learning gives")
+    served.restore(weights, array_of(arrays, "changes", np.int64, 1, (n_cycles,)))
+
+
+def _read_inverse(learner: ExactLearner, arrays: Arrays) -> None:
+    memory, width = learner.memory, learner.view.width - 1
+    if memory.sums is not None:
+        triangle = array_of(arrays, "factor", np.float32, 1, (width * (width + 1) // 2,))
+        lower = _square(triangle, width)
+        usable = bool((np.abs(triangle) < LARGEST_WEIGHT).all() and (lower.diagonal() > 0).all())
+        require(usable, "a factor that no matrix has")
+        learner.inverse = Factor(np.asfortranarray(lower))
+        return
+    assert memory.few is not None  # noqa: S101 - rows are kept where they are not summed up
+    n, steps = learner.published_rows, learner.view.steps
+    Z = memory.on_grid(memory.few.X.rows[:n]) * steps
+    targets = memory.few.targets(learner.n_labels)[:n]
+    solution = solve_few(Z, targets, learner.penalty) if n else None
+    require(solution is not None, "kept rows that nothing can be learned from")
+    learner.inverse = None if solution is None else solution.inverse
+
+
+def _whole(arrays: Arrays, name: str, shape: tuple[int, ...], most: int) -> Doubles:
+    """Return whole numbers up to `most`, as they were written."""
+    kind = np.int32 if arrays[name].dtype == np.int32 else np.float64
+    numbers: Doubles = array_of(arrays, name, kind, len(shape), shape).astype(np.float64)
+    whole = kind == np.int32 or bool((numbers == np.rint(numbers)).all())
+    require(whole and bool((np.abs(numbers) <= most).all()), f"{name} is no sum of rows")
+    return numbers
+
+
+def _square(triangle: NDArray[Any], width: int) -> NDArray[Any]:
+    """Return a lower triangle as a square."""
+    square = np.zeros((width, width), triangle.dtype)
+    square[np.tril_indices(width)] = triangle
+    return square
+
+
+def _flag(value: Any) -> bool:
+    require(isinstance(value, bool), f"expected true or false, got {value!r:.20}")
+    return bool(value)
