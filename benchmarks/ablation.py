@@ -4,7 +4,8 @@
 
 k = 32, tie-averaged mAP by codeword. Streams: CIFAR-10 GIST 200 rows a label, one cycle; CLINC150
 40 and Caltech-256 CNN 30 rows a label, 20 labels a cycle. Hamming distance in the first row, as in
-the paper, asymmetric below; each row adds one thing to the one above.
+the paper, asymmetric below; each row adds one thing to the one above. The last two are the exact
+learner instead of gradient steps, without random features and with them.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ from everhash.bench.machine import describe_machine
 from everhash.bench.protocols import Split, given_split, paper_split
 from everhash.bench.scoring import score_codewords
 
-PLAIN: dict[str, Any] = {"average": False, "codebook": "random", "replay": 0}
+SGD: dict[str, Any] = {"learner": "sgd"}
+PLAIN: dict[str, Any] = SGD | {"average": False, "codebook": "random", "replay": 0}
 SETTINGS: dict[str, tuple[dict[str, Any], int]] = {
     "paper, Hamming": (PLAIN, 0),
     "+ asymmetric distance": (PLAIN, 1),
     "+ averaged weights": (PLAIN | {"average": True}, 1),
-    "+ max-min codebook": ({"replay": 0}, 1),
-    "+ replay (the default)": ({}, 1),
+    "+ max-min codebook": (SGD | {"replay": 0}, 1),
+    '+ replay (learner="sgd")': (SGD, 1),
+    "exact, linear": ({"features": 0}, 1),
+    "exact (the default)": ({}, 1),
 }
 STREAMS = (("cifar10-gist", None, 200), ("clinc150", 20, 40), ("caltech256-cnn", 20, 30))
 

@@ -6,6 +6,7 @@ Deriving from `sklearn.base.BaseEstimator` would cost every user a second at sta
 from __future__ import annotations
 
 import inspect
+import sys
 from functools import cache
 from typing import Any, Self
 
@@ -94,7 +95,7 @@ class Estimator:
 
     def _require_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
-            raise NotFittedError
+            raise _not_fitted()
 
     def _check_columns(self, X: Any, n_features: int, *, first: bool) -> None:
         """Hold column names of data frames to those of the first batch."""
@@ -104,3 +105,13 @@ class Estimator:
             validate_data(self, X, reset=first, skip_check_array=True)
         elif first:
             self.n_features_in_ = n_features
+
+
+def _not_fitted() -> NotFittedError:
+    """Return our error; where scikit-learn is loaded, one that its callers catch as theirs too."""
+    theirs = sys.modules.get("sklearn.exceptions")
+    if theirs is None:
+        return NotFittedError()
+    both = type("NotFittedError", (NotFittedError, theirs.NotFittedError), {})
+    error: NotFittedError = both()
+    return error

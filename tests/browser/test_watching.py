@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
@@ -42,6 +43,16 @@ def nothing(servers: Servers) -> Server:
     return servers.start("nothing", "serve", file, "--port", "0")
 
 
+@pytest.fixture(scope="package")
+def wordy(servers: Servers) -> Server:
+    """A collection that learns by gradient steps, which keep no record."""
+    file, rng = servers.folder / "wordy.ever", np.random.default_rng(0)
+    labels = [f"word {i % 3}" for i in range(60)]
+    with everhash.create(file, hasher=everhash.OnlineHasher(16, learner="sgd"), dim=4) as made:
+        made.ingest(rng.normal(size=(60, 4)), labels)
+    return servers.start("wordy", "serve", file, "--port", "0")
+
+
 def test_the_stream_is_watched_as_it_grows(slow: Server, opened: Open) -> None:
     page = opened(slow)
     until(lambda: number(page, "entries") > 5)
@@ -53,6 +64,7 @@ def test_the_stream_is_watched_as_it_grows(slow: Server, opened: Open) -> None:
     assert int(page.locator("[data-tally=labels]").inner_text()) >= 2
     assert page.locator("#log [data-kind=new]").count() >= 2
     assert page.locator("#log [data-kind=learned]").count() > 0
+    until(lambda: page.locator("[data-stat=accuracy]").is_visible())
     until(lambda: painted(page) != before)
     assert page.locator("#codes-size").inner_text().startswith(f"{number(page, 'labels')} labels")
     assert "now" in page.locator("#spark").get_attribute("aria-label")
@@ -78,6 +90,55 @@ def test_a_refresh_is_followed_to_its_end(digits_page: Server, opened: Open) -> 
     assert page.locator("progress").is_hidden()
 
 
+def test_the_accuracy_is_the_learners(digits_page: Server, opened: Open) -> None:
+    page = opened(digits_page)
+    learned, labels = digits_page.get("/stats")["learned"], digits_page.get("/labels")["labels"]
+    until(lambda: number(page, "rows_learned") == learned["rows"])
+    tile, share = page.locator("[data-tile=accuracy]"), percent(learned["accuracy"])
+    assert learned["accuracy"] > 0.8
+    assert tile.inner_text().split("\n") == [
+        *("Accuracy", share, f"on {learned['scored_rows']:,} new rows")
+    ]
+    meaning = "rows given the right label before they were learned"
+    assert tile.get_attribute("title") == f"{share}: {meaning}"
+    page.get_by_text("Codewords as text").click()
+    assert page.locator("#matrix-accuracy").inner_text() == "accuracy"
+    cells = page.locator("#matrix-rows tr td:last-child").all_inner_texts()
+    assert cells == [percent(label["accuracy"]) for label in labels]
+    page.locator("#matrix-view").focus()
+    page.keyboard.press("Home")
+    told = page.locator("#matrix-told").inner_text()
+    assert f" · accuracy {percent(labels[0]['accuracy'])} · word " in told
+
+
+def percent(share: float) -> str:
+    return "100 %" if share == 1 else f"{100 * share:.1f} %"
+
+
+def test_without_a_record_no_accuracy_is_shown(wordy: Server, opened: Open) -> None:
+    page = opened(wordy)
+    until(lambda: number(page, "rows_learned") == 60)
+    assert page.locator("[data-tile=accuracy]").is_hidden()
+    page.get_by_text("Codewords as text").click()
+    assert page.locator("#matrix-rows tr").count() == 3
+    assert page.locator("#matrix-accuracy").is_hidden()
+    page.locator("#matrix-view").focus()
+    page.keyboard.press("Home")
+    assert "accuracy" not in page.locator("#matrix-told").inner_text()
+
+
+def test_rows_that_are_forgotten_are_told(digits_page: Server, opened: Open) -> None:
+    page = opened(digits_page)
+    body = {"rows": load_digits().data[:4].tolist(), "labels": ["forgettable"] * 4}
+    for route in ("/learn", "/forget"):
+        before = digits_page.get("/stats")["learned"]["rows"]
+        digits_page.post(route, body)
+        rows = digits_page.get("/stats")["learned"]["rows"]
+        assert rows - before == (4 if route == "/learn" else -4)
+        until(lambda rows=rows: number(page, "rows_learned") == rows)
+    page.locator("#log [data-kind=forgotten]", has_text="forgot 4 rows").wait_for()
+
+
 def test_the_matrix_is_read_by_pointer_and_by_keys(shop: Server, opened: Open) -> None:
     page = opened(shop)
     size = f"{LABELS} labels {TIMES} {LABELS // 20 * 32} bits"
@@ -101,7 +162,7 @@ def test_the_matrix_is_read_by_pointer_and_by_keys(shop: Server, opened: Open) -
     assert page.locator("#matrix-rows tr").count() == 100
 
 
-@pytest.mark.parametrize("name", ["digits_page", "shop", "nothing"])
+@pytest.mark.parametrize("name", ["digits_page", "shop", "wordy", "nothing"])
 def test_a_phone_never_scrolls_sideways(
     name: str, request: pytest.FixtureRequest, opened: Open
 ) -> None:
@@ -110,7 +171,7 @@ def test_a_phone_never_scrolls_sideways(
         page.get_by_text("No entry yet").wait_for()
         page.get_by_text("No label yet").wait_for()
     else:
-        page.locator(".entry.plain").first.click()
+        page.locator(".entry").first.click()
         page.locator(".card").first.wait_for()
         page.get_by_text("Codewords as text").click()
     assert page.evaluate(WIDER) == 0

@@ -74,7 +74,7 @@ class CollectionMachine(RuleBasedStateMachine):
         keep=st.sampled_from([True, True, False]),
         rho=st.sampled_from([2, 5]),
         still=st.booleans(),
-        method=st.sampled_from(["everhash", "everhash", *METHODS]),
+        method=st.sampled_from(["everhash", "everhash", "everhash-sgd", *METHODS]),
     )
     def start(self, seed: int, coding: str, keep: bool, rho: int, still: bool, method: str) -> None:
         self.folder = Path(tempfile.mkdtemp())
@@ -92,8 +92,11 @@ class CollectionMachine(RuleBasedStateMachine):
         self.steps: list[Any] = []
 
         def make(path: Path | None) -> Collection:
-            hasher: StreamHasher = OnlineHasher(12, rho, random_state=seed, center=center, step=0.3)
-            if method != "everhash":
+            hasher: StreamHasher = OnlineHasher(12, rho, random_state=seed, features=30)
+            if method == "everhash-sgd":
+                options = {"center": center, "step": 0.3}
+                hasher = OnlineHasher(12, rho, random_state=seed, learner="sgd", **options)
+            elif method != "everhash":
                 hasher = peers.get(method, 12, random_state=seed, **METHODS[method])
             return everhash.create(path, 64, hasher=hasher, coding=coding, keep_features=keep)
 

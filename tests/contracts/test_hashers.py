@@ -33,12 +33,21 @@ Make = Callable[[], StreamHasher]
 OURS: dict[str, Make] = {
     "default": lambda: OnlineHasher(bits=16, labels_per_cycle=3),
     "one cycle": lambda: OnlineHasher(bits=16, labels_per_cycle=None),
+    "linear": lambda: OnlineHasher(bits=16, labels_per_cycle=4, features=0, codebook="maxmin"),
+    "often": lambda: OnlineHasher(bits=16, features=60, publish=1.01, learn_unlabelled=True),
+    "sgd": lambda: OnlineHasher(bits=16, labels_per_cycle=3, learner="sgd"),
     "paper": lambda: OnlineHasher.paper(16),
     "paper in cycles": lambda: OnlineHasher.paper(16, labels_per_cycle=4),
-    "squared hinge": lambda: OnlineHasher(bits=16, loss="squared_hinge", step=0.1),
-    "logistic": lambda: OnlineHasher(bits=16, loss="logistic", schedule="sqrt"),
-    "hadamard": lambda: OnlineHasher(bits=16, labels_per_cycle=4, codebook="hadamard", replay=2),
-    "no centre": lambda: OnlineHasher(bits=16, center=None, average=False),
+    "squared hinge": lambda: OnlineHasher(
+        bits=16, learner="sgd", loss="squared_hinge", step=0.1
+    ),
+    "logistic": lambda: OnlineHasher(
+        bits=16, learner="sgd", loss="logistic", schedule="sqrt"
+    ),
+    "hadamard": lambda: OnlineHasher(
+        bits=16, labels_per_cycle=4, learner="sgd", codebook="hadamard", replay=2
+    ),
+    "no centre": lambda: OnlineHasher(bits=16, learner="sgd", center=None, average=False),
 }
 PEERS: dict[str, Make] = {
     "okh": lambda: peers.get("okh", 16, anchors=40),
@@ -65,7 +74,7 @@ def make(request: pytest.FixtureRequest) -> Make:
 
 def test_every_method_is_held_to_the_contract() -> None:
     online = {name for name in peers.names() if peers.describe(name).online}
-    assert {*PEERS, "everhash", "paper"} == online
+    assert {*PEERS, "everhash", "everhash-sgd", "paper"} == online
 
 
 def assert_same(one: StreamHasher, other: StreamHasher, X: np.ndarray) -> None:
@@ -150,6 +159,9 @@ def test_unlabelled_rows_teach_nothing_where_a_method_needs_labels(
         blind = make().partial_fit(digits.X[:1100])
         np.testing.assert_array_equal(blind.margins(digits.X), before)
         assert (hasher.versions_ > versions).all()
+        return
+    if isinstance(hasher, OnlineHasher) and hasher.learn_unlabelled:
+        assert hasher.rows_ == 1700
         return
     np.testing.assert_array_equal(hasher.margins(digits.X), before)
     np.testing.assert_array_equal(hasher.versions_, versions)

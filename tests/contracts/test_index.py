@@ -102,7 +102,7 @@ class IndexMachine(RuleBasedStateMachine):
         certify=st.booleans(),
         rho=st.sampled_from([2, 3, None]),
         still=st.booleans(),
-        method=st.sampled_from(["everhash", "everhash", *METHODS]),
+        method=st.sampled_from(["everhash", "everhash", "everhash-sgd", *METHODS]),
     )
     def start(
         self, seed: int, coding: str, certify: bool, rho: int | None, still: bool, method: str
@@ -110,10 +110,11 @@ class IndexMachine(RuleBasedStateMachine):
         self.rng = np.random.default_rng(seed)
         # while the centre moves nothing can be certified, so half of the runs have a still one
         center: Any = ALL.mean(axis=0) if still else "warmup"
-        self.hasher: StreamHasher = OnlineHasher(
-            bits=BITS, labels_per_cycle=rho, random_state=seed, center=center, step=0.3
-        )
-        if method != "everhash":
+        self.hasher: StreamHasher = OnlineHasher(BITS, rho, random_state=seed, features=30)
+        if method == "everhash-sgd":
+            options = {"center": center, "step": 0.3}
+            self.hasher = OnlineHasher(BITS, rho, random_state=seed, learner="sgd", **options)
+        elif method != "everhash":
             self.hasher = peers.get(method, BITS, random_state=seed, **METHODS[method])
             if still and "center" in self.hasher.get_params():
                 self.hasher.set_params(center=center)

@@ -32,10 +32,13 @@ KINDS: dict[str, dict[str, Any]] = {
     "home": {"labels_per_cycle": 4},
     "full": {"labels_per_cycle": 4, "coding": "full"},
     "codes only": {"keep_features": False},
+    "gradient steps": {"method": "everhash-sgd", "labels_per_cycle": 4},
     "no codewords": {"method": "mihash"},
 }
 HERE_ONLY = {"hasher", "catch_up", "features", "held"}
 """What has no place on the other side: the hasher, a reader's state, stored features, a lock."""
+FORGETTING = {"home", "full", "codes only"}
+"""Kinds whose learner takes rows back."""
 
 
 class Twins:
@@ -122,6 +125,8 @@ def fill(twins: Twins) -> None:
     twins.both("add", ALL[500:505], [f"text {i} é" for i in range(5)], [3, None, "x", {4, 5}, None])
     twins.both("add", ALL[505:530], [*range(-20, 0), *"abcde"], [None] * 20 + list("vwxyz"))
     twins.both("learn", ALL[530:700], TRUTH[530:700])
+    twins.both("forget", ALL[530:560], TRUTH[530:560])
+    twins.both("forget", ALL[4:9], labels[4:9])
     twins.both("label", [301, "text 1 é"], ["found", {8, "two"}])
     assert twins.both("remove", [0, 302, "text 0 é", 302]) == 3
 
@@ -172,6 +177,31 @@ def test_a_refresh_in_steps_ends_the_same(twins: Twins) -> None:
     mine, theirs = (report_of(each.refresh_steps()) for each in (twins.here, twins.remote))
     assert_same(mine, theirs)
     twins.both("entries")
+
+
+@every_kind
+def test_rows_are_forgotten_alike(twins: Twins, request: pytest.FixtureRequest) -> None:
+    can = request.node.callspec.params["twins"] in FORGETTING
+    for n in (3, 30):  # as JSON, as a table
+        labels: list[Any] = [int(label) for label in TRUTH[:n]]
+        labels[0], labels[1], labels[2] = {1, "odd"}, None, ("pair", 2)
+        twins.both("learn", ALL[:50], TRUTH[:50])
+        twins.both("learn", ALL[:n], labels)
+        before = twins.both("stats")["learned"]
+        for rows, y in ((ALL[:n], labels), (ALL[1:2], [None])):
+            assert (twins.both("forget", rows, y) is None) == can
+        after = twins.both("stats")["learned"]
+        assert not can or after["rows"] == before["rows"] - n + 1  # one has no label
+        for rows, y in (
+            (ALL[:n], labels),  # once more
+            (ALL[60 : 60 + n], TRUTH[60 : 60 + n]),
+            (ALL[:n], ["nobody"] * n),
+            (ALL[:51], TRUTH[:51]),
+        ):
+            assert isinstance(twins.both("forget", rows, y), EverhashError)
+        assert twins.both("stats")["learned"] == after
+        twins.both("labels")
+        twins.both("search", PROBES, 5)
 
 
 def test_stats_are_those_of_the_collection(twins: Twins) -> None:
@@ -327,6 +357,7 @@ def test_rows_that_cannot_be_used_are_refused_alike(twins: Twins) -> None:
     for rows in BAD_ROWS:
         for name in ("learn", "add", "ingest", "search"):
             assert isinstance(twins.both(name, rows), EverhashError)
+        assert isinstance(twins.both("forget", rows, None), EverhashError)
         assert isinstance(twins.both("search_radius", rows, 2), EverhashError)
     twins.both("stats")
 
@@ -367,6 +398,7 @@ def test_labels_and_ids_that_cannot_be_used_are_refused_alike(twins: Twins) -> N
         for labels in BAD_LABELS:
             several = labels * (n // 2) if isinstance(labels, list) and len(labels) > 1 else labels
             assert isinstance(twins.both("learn", ALL[:n], several), EverhashError)
+            assert isinstance(twins.both("forget", ALL[:n], several), EverhashError)
             assert isinstance(twins.both("add", ALL[:n], None, several), EverhashError)
             assert isinstance(twins.both("ingest", ALL[:n], several), EverhashError)
         for ids in BAD_IDS:
@@ -467,6 +499,8 @@ def test_a_service_for_reading_refuses_writes(tmp_path: Path) -> None:
             with pytest.raises(ReadOnlyError):
                 call(ALL[:1])
         with pytest.raises(ReadOnlyError):
+            remote.forget(ALL[:1], TRUTH[:1])
+        with pytest.raises(ReadOnlyError):
             remote.refresh()
 
 
@@ -517,7 +551,9 @@ class Histories(RuleBasedStateMachine):
     def start(self, kind: str, seed: int) -> None:
         self.twins = Twins(**KINDS[kind], random_state=seed)
         self.rng = np.random.default_rng(seed)
+        self.forgets = kind in FORGETTING
         self.ids: list[Any] = []
+        self.learned: list[tuple[int, int]] = []
         self.named = 0
 
     def teardown(self) -> None:
@@ -541,6 +577,11 @@ class Histories(RuleBasedStateMachine):
         self.named += n  # an id is never used again, not even that of a removed entry
         if learn:
             self.ids += self.call("ingest", ALL[rows], labels, ids)
+            self.learned += [
+                (int(row), label)
+                for row, label in zip(rows, labels, strict=True)
+                if label is not None
+            ]
         else:
             self.ids += self.call("add", ALL[rows], ids, labels)
 
@@ -548,6 +589,22 @@ class Histories(RuleBasedStateMachine):
     def learn(self, n: int) -> None:
         rows = self.rows(n)
         self.call("learn", ALL[rows], TRUTH[rows])
+        self.learned += [(int(row), int(TRUTH[row])) for row in rows]
+
+    @precondition(lambda self: self.learned)
+    @rule(n=st.integers(1, 30))
+    def forget(self, n: int) -> None:
+        gone = self.learned[:n]
+        rows, labels = zip(*gone, strict=True)
+        error = self.call("forget", ALL[list(rows)], list(labels))
+        assert (error is None) == self.forgets
+        if self.forgets:
+            self.learned = self.learned[n:]
+
+    @rule(n=st.sampled_from([1, 20]), label=st.sampled_from([3, "stranger"]))
+    def forget_strangers(self, n: int, label: Any) -> None:
+        rows = self.rng.normal(size=(n, 64)).astype(np.float32)
+        assert isinstance(self.call("forget", rows, [label] * n), EverhashError)
 
     @precondition(lambda self: self.ids)
     @rule(n=st.integers(1, 5), label=st.sampled_from(["new", ("a", 1), {2, "b"}]))

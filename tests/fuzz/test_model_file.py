@@ -71,22 +71,27 @@ OWN_CENTER = np.array([0.5, -1, 0, 2, 3])
 HASHERS: dict[str, Callable[[], OnlineHasher]] = {
     "default": OnlineHasher,
     "paper": OnlineHasher.paper,
-    "several cycles": lambda: OnlineHasher(bits=5, labels_per_cycle=3, replay=2),
+    "linear": lambda: OnlineHasher(bits=5, features=0, publish=1.1, learn_unlabelled=True),
+    "several cycles": lambda: OnlineHasher(bits=5, labels_per_cycle=3, features=100),
+    "sgd": lambda: OnlineHasher(bits=5, labels_per_cycle=3, learner="sgd", replay=2),
     "one cycle": lambda: OnlineHasher(bits=5, labels_per_cycle=None),
-    "sqrt schedule": lambda: OnlineHasher(bits=6, schedule="sqrt", step=0.5),
-    "logistic, no average": lambda: OnlineHasher(bits=6, loss="logistic", average=False),
+    "sqrt schedule": lambda: OnlineHasher(bits=6, learner="sgd", schedule="sqrt", step=0.5),
+    "logistic, no average": lambda: OnlineHasher(
+        bits=6, learner="sgd", loss="logistic", average=False
+    ),
     "hadamard": lambda: OnlineHasher(bits=6, codebook="hadamard", labels_per_cycle=4),
     "own codebook": lambda: OnlineHasher(bits=4, codebook=OWN_WORDS, labels_per_cycle=3),
     "own codebook in lists": lambda: OnlineHasher(
         bits=4, codebook=OWN_WORDS.tolist(), labels_per_cycle=3
     ),
-    "own center": lambda: OnlineHasher(bits=4, center=OWN_CENTER),
-    "no center": lambda: OnlineHasher(bits=4, center=None),
-    "no memory": lambda: OnlineHasher(bits=4, replay=0),
+    "own center": lambda: OnlineHasher(bits=4, learner="sgd", center=OWN_CENTER),
+    "no center": lambda: OnlineHasher(bits=4, learner="sgd", center=None),
+    "no memory": lambda: OnlineHasher(bits=4, learner="sgd", replay=0),
     "seed drawn": lambda: OnlineHasher(bits=4, random_state=None),
     "large seed": lambda: OnlineHasher(bits=4, random_state=2**100),
     "numbers of other types": lambda: OnlineHasher(
         bits=np.int64(4),  # type: ignore[arg-type]
+        learner="sgd",
         step=Fraction(1, 2),  # type: ignore[arg-type]
         average=np.bool_(True),  # type: ignore[arg-type]
         labels_per_cycle=np.uint8(3),  # type: ignore[arg-type]
@@ -173,7 +178,7 @@ def test_column_names_come_back_and_are_held_to(tmp_path: Path) -> None:
 @pytest.mark.parametrize("replay", [0, 10, 10**6])
 def test_a_hasher_without_labels_comes_back(replay: int, tmp_path: Path) -> None:
     X, y = stream(60)
-    hasher = OnlineHasher(bits=4, replay=replay).partial_fit(X)
+    hasher = OnlineHasher(bits=4, learner="sgd", replay=replay).partial_fit(X)
     hasher.save(tmp_path / "model")
     with cheaply(tmp_path / "model"):
         loaded = load_hasher(tmp_path / "model")
@@ -185,17 +190,20 @@ def test_a_hasher_without_labels_comes_back(replay: int, tmp_path: Path) -> None
 
 def test_what_may_change_while_learning_comes_back_changed(tmp_path: Path) -> None:
     X, y = stream(100)
-    hasher = OnlineHasher(bits=4).partial_fit(X, y)
-    hasher.set_params(step=0.25, loss="logistic", schedule="sqrt").save(tmp_path / "model")
-    loaded = load_hasher(tmp_path / "model")
-    assert loaded.get_params() == hasher.get_params()
-    assert_same(hasher.partial_fit(X, y), loaded.partial_fit(X, y), X, tmp_path)
+    sgd = OnlineHasher(bits=4, learner="sgd").partial_fit(X, y)
+    sgd.set_params(step=0.25, loss="logistic", schedule="sqrt")
+    exact = OnlineHasher(bits=4, features=20).partial_fit(X, y).set_params(publish=1.1)
+    for hasher in (sgd, exact):
+        hasher.save(tmp_path / "model")
+        loaded = load_hasher(tmp_path / "model")
+        assert loaded.get_params() == hasher.get_params()
+        assert_same(hasher.partial_fit(X, y), loaded.partial_fit(X, y), X, tmp_path)
 
 
 # Saving
 
 
-@pytest.mark.parametrize("changed", [{"bits": 5}, {"codebook": OWN_WORDS}, {"step": "fast"}])
+@pytest.mark.parametrize("changed", [{"bits": 5}, {"codebook": OWN_WORDS}, {"publish": "fast"}, {"step": 0.5}])
 def test_options_that_no_longer_fit_are_not_saved(changed: State, tmp_path: Path) -> None:
     X, y = stream(20)
     hasher = OnlineHasher(bits=4).partial_fit(X, y).set_params(**changed)
@@ -269,9 +277,8 @@ def test_a_saved_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> Non
 
 def test_the_file_is_plain_safetensors_with_the_documented_parts(tmp_path: Path) -> None:
     X, y = stream(30)
-    OnlineHasher(bits=4, codebook=OWN_WORDS, center=OWN_CENTER, labels_per_cycle=3).partial_fit(
-        X, y
-    ).save(tmp_path / "model")
+    options = {"codebook": OWN_WORDS, "center": OWN_CENTER, "labels_per_cycle": 3}
+    OnlineHasher(bits=4, learner="sgd", **options).partial_fit(X, y).save(tmp_path / "model")
     with safe_open(tmp_path / "model", framework="numpy") as file:
         assert set(file.metadata()) == {"everhash"}
         about = json.loads(file.metadata()["everhash"])
@@ -305,7 +312,7 @@ FLOATS = [name for name, dtype in ARRAYS.items() if np.dtype(dtype).kind == "f"]
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A whole model file of less than two kilobytes."""
-    hasher = OnlineHasher(bits=2, labels_per_cycle=2, replay=1).partial_fit(
+    hasher = OnlineHasher(bits=2, labels_per_cycle=2, learner="sgd", replay=1).partial_fit(
         [[1.0, 2.0], [3.0, 1.0], [0.0, 5.0], [2.0, 2.0]], ["a", "b", 3, "a"]
     )
     path = tmp_path_factory.mktemp("tiny") / "model"
@@ -443,14 +450,21 @@ def craft(path: Path, state: State | str, arrays: Arrays, told: Told | None = No
     return path
 
 
+VICTIM: dict[str, Any] = {
+    "bits": 3,
+    "labels_per_cycle": 2,
+    "learner": "sgd",
+    "replay": 2,
+    "codebook": "random",
+}
+
+
 @pytest.fixture(scope="module")
 def victim(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Arrays]:
     """State and arrays of a good file: 4 features, 3 bits, 5 labels in 3 cycles of 2."""
     X, y = stream(60, d=4, labels=5)
     path = tmp_path_factory.mktemp("victim") / "model"
-    OnlineHasher(bits=3, labels_per_cycle=2, replay=2, codebook="random").partial_fit(X, y).save(
-        path
-    )
+    OnlineHasher(**VICTIM).partial_fit(X, y).save(path)
     with safe_open(path, framework="numpy") as file:
         about = json.loads(file.metadata()["everhash"])
         return about["state"], {name: file.get_tensor(name) for name in ARRAYS}
@@ -467,7 +481,7 @@ def test_a_crafted_file_that_changes_nothing_loads(
     victim: tuple[str, Arrays], tmp_path: Path
 ) -> None:
     X, y = stream(60, d=4, labels=5)
-    hasher = OnlineHasher(bits=3, labels_per_cycle=2, replay=2, codebook="random")
+    hasher = OnlineHasher(**VICTIM)
     loaded = load_hasher(edited(victim, tell("draws", 60), tmp_path / "model"))
     assert_same(hasher.partial_fit(X, y), loaded, X, tmp_path)
 
@@ -493,7 +507,7 @@ def test_an_array_of_another_type_shape_or_none_at_all_is_refused(
         array[..., None],
     ):
         changed = {**arrays, name: np.array(other, order="C")}
-        refused(craft(tmp_path / "model", state, changed), "array|slots|labels|cycles|center")
+        refused(craft(tmp_path / "model", state, changed), "array|slots|labels|cycles|center|features")
     missing = {key: value for key, value in arrays.items() if key != name}
     refused(craft(tmp_path / "model", state, missing), f"KeyError.*{name}")
 
@@ -586,10 +600,10 @@ CONTRADICTIONS: dict[str, tuple[Edit, str]] = {
     "no rows, but a total": (tell("center_count", 0), "total does not fit"),
     "center that should not move": (tell("params.center", None), "count below 1"),
     "too many labels for the words": (tell("labels", list("abcdef")), "codewords"),
-    "too many labels for the cycles": (tell("labels", list("abcdefg")), "need 4 cycles"),
-    "too few labels": (tell("labels", ["a"]), "need 1 cycles"),
-    "ten thousand labels": (tell("labels", list(range(10**4))), "need 5000 cycles"),
-    "no labels": (tell("labels", []), "need 1 cycles"),
+    "too many labels for the cycles": (tell("labels", list("abcdefg")), "codewords"),
+    "too few labels": (tell("labels", ["a"]), "codewords"),
+    "ten thousand labels": (tell("labels", list(range(10**4))), "codewords"),
+    "no labels": (tell("labels", []), "codewords"),
     "label twice": (tell("labels", ["a", "b", "c", "d", "a"]), "stands twice"),
     "label twice in disguise": (tell("labels", [1, "1", 2, 3, True]), "stands twice"),
     "label twice as a float": (tell("labels", [1, 1.0, 2, 3, 4]), "stands twice"),
@@ -605,20 +619,21 @@ CONTRADICTIONS: dict[str, tuple[Edit, str]] = {
     "labels a text": (tell("labels", "abcde"), "expected a list"),
     "labels an object": (tell("labels", dict.fromkeys("abcde")), "expected a list"),
     "labels a number": (tell("labels", 5), "expected a list"),
-    "bits that do not fit": (tell("params.bits", 4), "do not fit the options"),
-    "more bits than supported": (reshape_last(1, limits.WIDTH + 1, 1), f"{limits.WIDTH} bits"),
-    "more features than supported": (reshape_last(3, 3, limits.DIMS + 1), "do not fit"),
-    "no features": (reshape_last(3, 3, 0), "do not fit"),
+    "functions of other features": (reshape_last(3, 3, 5), "last"),
+    "bits that do not fit": (tell("params.bits", 4), "codewords"),
+    "more bits than supported": (reshape_last(1, limits.WIDTH + 1, 1), f"at most {limits.WIDTH}"),
+    "more features than supported": (swap("center", np.zeros(limits.DIMS + 1, np.float32)), "features"),
+    "no features": (swap("center", np.zeros(0, np.float32)), "0 features"),
     "no bits": (reshape_last(3, 0, 4), "bits must be"),
-    "no cycles": (reshape_last(0, 3, 4), "need 3 cycles, found 0"),
+    "no cycles": (reshape_last(0, 3, 4), "last"),
     "huge replay": (tell("params.replay", 10**12), "replay must be at most"),
     "replay beyond any array": (tell("params.replay", 10**40), "replay must be at most"),
-    "huge cycles, many of them": (tell("params.labels_per_cycle", 10**18), "need 1 cycles"),
-    "one cycle, many of them": (tell("params.labels_per_cycle", None), "need 1 cycles"),
-    "more cycles than there are": (tell("params.labels_per_cycle", 1), "need 5 cycles"),
+    "huge cycles, many of them": (tell("params.labels_per_cycle", 10**18), "last"),
+    "one cycle, many of them": (tell("params.labels_per_cycle", None), "last"),
+    "more cycles than there are": (tell("params.labels_per_cycle", 1), "last"),
     "means nobody takes": (tell("params.average", False), "mean"),
     "unknown option": (tell("params.command", "rm"), "unexpected keyword"),
-    "no option at all": (tell("params", {}), "do not fit the options"),
+    "no option at all": (tell("params", {}), "codewords"),
     "options a list": (tell("params", ["bits"]), "bad state"),
     "options a text": (tell("params", "bits"), "bad state"),
     "options missing": (tell("params", None), "bad state"),
@@ -732,7 +747,7 @@ def test_another_format_is_refused_and_a_newer_version_asks_for_an_upgrade(
     path = tmp_path / "model"
     for other in ("everhash-index", "", None):
         refused(craft(path, *victim, {"format": other}), "not a hasher's file")
-    for version in ("2", "1.1", "", "1" * 10**6, None):
+    for version in ("3", "1.1", "", "1" * 10**6, None):
         error = refused(craft(path, *victim, {"version": version}), "version .* is unknown")
         assert "upgrade" in error.hint
         assert len(error.message) < 300 + len(str(path))

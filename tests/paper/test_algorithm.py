@@ -38,6 +38,10 @@ def test_auto_is_four_log_k() -> None:
     X = np.random.default_rng(0).standard_normal((41, 5))
     hasher = OnlineHasher(bits=32, labels_per_cycle="auto").partial_fit(X, list(range(41)))
     assert hasher.n_cycles_ == 3
+    sgd = OnlineHasher(bits=8, learner="sgd").partial_fit(X, list(range(41)))
+    assert sgd.n_cycles_ == 4, "12 labels a cycle"
+    exact = OnlineHasher(bits=8).partial_fit(X, list(range(41)))
+    assert exact.n_cycles_ == 6, "8 labels a cycle: as many as there are orthogonal words"
 
 
 def test_words_are_unique_within_a_cycle() -> None:
@@ -64,14 +68,16 @@ def test_masked_hamming_counts_active_bits_only(digits: Stream) -> None:
 
 
 def test_sign_of_zero_is_minus_one() -> None:
-    hasher = OnlineHasher(bits=4, center=None).partial_fit(np.eye(2), [0, 1])
+    hasher = OnlineHasher(bits=4, learner="sgd", center=None).partial_fit(np.eye(2), [0, 1])
     assert (hasher.transform(np.zeros((1, 2))) == -1).all()
 
 
 def test_one_step_by_hand() -> None:
     """eta = 1, hinge: a bit whose margin is below 1 moves by its target times the unit row."""
     word = np.array([[1, -1]], np.int8)
-    hasher = OnlineHasher(bits=2, codebook=word, center=None, average=False, replay=0)
+    hasher = OnlineHasher(
+        bits=2, learner="sgd", codebook=word, center=None, average=False, replay=0
+    )
     axes = np.eye(2, dtype=np.float32)
     hasher.partial_fit(np.array([[3.0, 4.0]]))  # unlabelled: weights are still the initial ones
     w = hasher.margins(axes).T
@@ -100,7 +106,15 @@ def test_update_equals_scikit_learns_sgd(
     X, y = digits.X[:600], digits.y[:600]
     center = X.mean(axis=0)
     hasher = OnlineHasher(
-        bits, None, step, loss, average=False, replay=0, center=center, random_state=3
+        bits,
+        None,
+        learner="sgd",
+        step=step,
+        loss=loss,
+        average=False,
+        replay=0,
+        center=center,
+        random_state=3,
     )
     probe = center + np.eye(64, dtype=np.float32)
     start = hasher.partial_fit(X[:1]).margins(probe).T
@@ -130,6 +144,10 @@ def test_paper_setting_is_the_seed_and_nothing_else() -> None:
     assert hasher.get_params() == {
         "bits": 16,
         "labels_per_cycle": 5,
+        "learner": "sgd",
+        "features": 1000,
+        "publish": 1.5,
+        "learn_unlabelled": False,
         "step": 0.5,
         "loss": "hinge",
         "average": False,

@@ -151,16 +151,40 @@ def test_create_makes_an_empty_collection_with_these_options(tmp_path: Path) -> 
     path = tmp_path / "shop.ever"
     printed = output(
         *("create", path, "--dim", 5, "--bits", 16, "--labels-per-cycle", 3),
-        *("--coding", "full", "--no-features", "--seed", 7),
+        *("--coding", "full", "--no-features", "--seed", 7, "--features", 20),
     )
     assert printed == f"created {path}: 5 features a row, 16 bits a code\n"
     with everhash.open(path) as collection:
         hasher, options = collection.hasher, collection.hasher.get_params()
         assert (hasher.n_features_in_, hasher.bits, options["labels_per_cycle"]) == (5, 16, 3)
-        assert options["random_state"] == 7
+        assert (options["random_state"], options["learner"], options["features"]) == (
+            7,
+            "exact",
+            20,
+        )
         collection.add(np.ones((2, 5)))
         found = collection.stats()
     assert (found["coding"], found["read_only"]) == ("full", 2)
+
+
+def test_create_takes_either_learner_and_stats_name_it(tmp_path: Path, write: Write) -> None:
+    for learner in ("exact", "sgd"):
+        path = tmp_path / f"{learner}.ever"
+        output("create", path, "--dim", DIM, "--learner", learner)
+        assert re.search(rf"learner +│ +{learner} │", output("stats", path))
+        assert "accuracy" not in output("stats", path)  # nothing was learned
+        output("ingest", path, write(), *COLUMNS, "--rows", 7)
+        with everhash.open(path, readonly=True) as collection:
+            assert collection.hasher.get_params()["learner"] == learner
+            record = collection.stats()["learned"]
+        if learner == "sgd":
+            assert record is None
+            assert "accuracy" not in output("stats", path)
+            continue
+        right = f"{100 * record['accuracy']:.1f} %"
+        scored = f"on {record['scored_rows']} rows, before they were learned"
+        assert re.search(rf"  accuracy +│ +{right} │ {scored} ", output("stats", path))
+        assert f"{record['rows']} rows learned" in output("stats", path)
 
 
 def test_ingest_says_in_one_line_what_it_did(tmp_path: Path, write: Write) -> None:
@@ -605,6 +629,8 @@ def test_a_folder_that_is_not_there_is_refused(shop: Path, tmp_path: Path, refus
         (["--dim", "3", "--bits", "0"], "bits must be a whole number"),
         (["--dim", "3", "--labels-per-cycle", "0"], "labels_per_cycle must be"),
         (["--dim", "3", "--seed", "-1"], "--seed must be"),
+        (["--dim", "3", "--features", "-1"], "features must be a whole number of at least 0"),
+        (["--dim", "3", "--features", "5", "--learner", "sgd"], "of the exact learner, not of sgd"),
     ],
 )
 def test_create_refuses_what_no_collection_can_be(

@@ -32,7 +32,9 @@ def test_a_collection_of_every_method_is_made_filled_searched_and_refreshed(
     output("ingest", path, source, "--features", "X", "--label", "y", "--id", "id", "--rows", 250)
     found = stats(path)
     assert (found["entries"], found["labelled"], found["labels"]) == (600, 600, 3)
-    assert found["method"] == ("everhash" if method == "paper" else method)
+    ours = method in ("everhash", "everhash-sgd", "paper")
+    assert found["method"] == ("everhash" if ours else method)
+    assert (found["learned"] is None) == (method != "everhash")
     assert found["coded"] == (0 if peers.describe(method).codewords else 600)
     report = answers("refresh", path)
     assert report[0]["entries"] == found["coded"]
@@ -57,8 +59,19 @@ def test_methods_lists_all_and_shows_one() -> None:
     assert "needs --classes" in shown
     assert "step=0.2" in shown
     assert [about["name"] for about in answers("methods")] == peers.names()
+    assert "gradient steps" in output("methods", "everhash-sgd")
     (about,) = answers("methods", "mihash")
     assert about["year"] == 2017
+
+
+def test_a_method_shows_the_options_of_its_own_learner() -> None:
+    exact, sgd = (output("methods", name) for name in ("everhash", "everhash-sgd"))
+    for option in ("learner=exact", "features=1000", "publish=1.5"):
+        assert option in exact
+        assert option not in sgd
+    for option in ("learner=sgd", "step=1.0", "replay=10"):
+        assert option in sgd
+        assert option not in exact
 
 
 def test_what_a_method_does_not_have_is_refused_and_nothing_is_left(tmp_path: Path) -> None:
@@ -69,6 +82,10 @@ def test_what_a_method_does_not_have_is_refused_and_nothing_is_left(tmp_path: Pa
         output("create", path, "--dim", DIM, "--method", "osh", "--classes", 3)
     with pytest.raises(OptionError, match="mihash has no option 'labels_per_cycle'"):
         output("create", path, "--dim", DIM, "--method", "mihash", "--labels-per-cycle", 3)
+    for option, value in (("learner", "exact"), ("features", 9)):
+        for method in ("mihash", "paper"):
+            with pytest.raises(OptionError, match=f"{method} has no option '{option}'"):
+                output("create", path, "--dim", DIM, "--method", method, f"--{option}", value)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -190,6 +190,7 @@ def test_a_read_is_sent_again_only_once() -> None:
 def test_a_write_is_never_sent_twice() -> None:
     calls: dict[str, Callable[[everhash.RemoteCollection], Any]] = {
         "/learn": lambda col: col.learn(ROW, ["a"]),
+        "/forget": lambda col: col.forget(ROW, ["a"]),
         "/add": lambda col: col.add(ROW),
         "/ingest": lambda col: col.ingest(ROW),
         "/label": lambda col: col.label([1], ["a"]),

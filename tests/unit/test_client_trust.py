@@ -255,7 +255,8 @@ def test_a_snapshot_may_take_its_time_but_says_how_long_it_is(tmp_path: Path) ->
 
 
 def label_told(label: Any) -> dict[str, Any]:
-    return {"label": label, "cycle": 0, "entries": 1, "lessons": 1, "codeword": [1, -1]}
+    counts = {"cycle": 0, "entries": 1, "lessons": 1}
+    return {"label": label, **counts, "accuracy": 0.5, "codeword": [1, -1]}
 
 
 def test_labels_come_page_by_page() -> None:
@@ -263,7 +264,9 @@ def test_labels_come_page_by_page() -> None:
     pages.append({"total": 4, "labels": [label_told(name) for name in (True, {"tuple": [1]})]})
     said = (answer(page) for page in pages)
     with scripted(labels=lambda: next(said)) as service, remote(service) as col:
-        assert [info.label for info in col.labels()] == ["a", 1, True, (1,)]
+        infos = col.labels()
+        assert [info.label for info in infos] == ["a", 1, True, (1,)]
+        assert {info.accuracy for info in infos} == {0.5}
 
 
 @pytest.mark.parametrize(
@@ -279,6 +282,10 @@ def test_labels_come_page_by_page() -> None:
         {"total": 1, "labels": [{**label_told("a"), "entries": -1}]},
         {"total": 1, "labels": [{**label_told("a"), "cycle": "0"}]},
         {"total": 1, "labels": [{**label_told("a"), "lessons": 0.5}]},
+        *(
+            {"total": 1, "labels": [{**label_told("a"), "accuracy": accuracy}]}
+            for accuracy in (-0.1, 1.1, "0.5", True, [0.5])
+        ),
         {"total": 1, "labels": [{**label_told("a"), "codeword": [1, 2]}]},
         {"total": 1, "labels": [{**label_told("a"), "codeword": [[1]]}]},
         {"total": 1, "labels": [{**label_told("a"), "codeword": ["1"]}]},
@@ -314,9 +321,15 @@ REPORT: dict[str, Any] = {
 }
 
 
+RECORD: dict[str, Any] = {
+    **{"rows": 4, "published_rows": 3, "scored_rows": 2},
+    **{"accuracy": 0.5, "log_loss": 0.25, "temperature": 0.125},
+}
+
+
 def test_true_answers_are_believed() -> None:
     routes: dict[str, Any] = {
-        "stats": answer({"entries": 5}),
+        "stats": answer({"entries": 5, "learned": RECORD}),
         "has": answer({"has": [True]}),
         "get": answer({"entries": [ENTRY]}),
         "add": answer({"ids": [1]}),
@@ -325,12 +338,38 @@ def test_true_answers_are_believed() -> None:
     }
     with scripted(**routes) as service, remote(service) as col:
         assert len(col) == 5
+        assert col.stats()["learned"] == RECORD
         assert col.has([1]).tolist() == [True]
         assert col.get([1])[0].labels == ("a",)
         assert col.attachments([1])[0].payload == 5
         assert col.add(ROW) == col.add(ROW, [1]) == [1]
         assert col.remove([1]) == 1
         assert col.refresh(dry_run=True).seconds == 0.5
+
+
+@pytest.mark.parametrize("told", [None, {**RECORD, "accuracy": None, "log_loss": None}])
+def test_a_record_may_know_nothing_yet(told: Any) -> None:
+    with scripted() as service, remote(service) as col:
+        service.answers["/stats"] = answer({"entries": 5, "learned": told})
+        assert col.stats()["learned"] == told
+
+
+FALSE_RECORDS: list[Any] = [
+    *([], "x", 7, {}),
+    *({**RECORD, name: None} for name in RECORD if name not in ("accuracy", "log_loss")),
+    *({**RECORD, name: -1} for name in RECORD),
+    *({**RECORD, name: "1"} for name in RECORD),
+    *({**RECORD, name: True} for name in RECORD),
+    *({**RECORD, "accuracy": 1.5}, {**RECORD, "log_loss": 10**400}, {**RECORD, "rows": 0.5}),
+]
+
+
+@pytest.mark.parametrize("told", FALSE_RECORDS)
+def test_false_records_are_an_error(told: Any) -> None:
+    with scripted() as service, remote(service) as col:
+        service.answers["/stats"] = answer({"entries": 5, "learned": told})
+        with pytest.raises(ServiceError, match="an answer of an unknown form"):
+            col.stats()
 
 
 Call = Callable[[everhash.RemoteCollection], Any]

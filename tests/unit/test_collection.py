@@ -332,7 +332,7 @@ def test_verify_names_what_is_damaged(filled: Collection) -> None:
     assert "features 300 is damaged" in everhash.verify(path).problems[0]
     with everhash.open(path) as col:
         assert len(col) == 400, "labels and codes are whole; features are only read to refresh"
-        col.learn(np.ones((1, 64)), [3])
+        col.learn(np.ones((400, 64)), np.arange(400) % 2)
         with pytest.raises(CollectionFileError, match="features 300 is damaged"):
             col.refresh()
         assert len(col) == 400

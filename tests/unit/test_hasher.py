@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,8 @@ from tests.conftest import Stream
 
 
 def test_row_on_the_centre_teaches_nothing_and_encodes_to_minus_one(digits: Stream) -> None:
-    hasher = OnlineHasher(bits=8, center=digits.X[0]).partial_fit(digits.X[1:50], digits.y[1:50])
+    hasher = OnlineHasher(bits=8, learner="sgd", center=digits.X[0])
+    hasher.partial_fit(digits.X[1:50], digits.y[1:50])
     versions = hasher.versions_
     hasher.partial_fit(digits.X[:1], ["new label"])
     assert hasher.labels_[-1] == "new label"
@@ -22,7 +25,7 @@ def test_row_on_the_centre_teaches_nothing_and_encodes_to_minus_one(digits: Stre
 def test_centre_freezes_after_a_thousand_rows_and_moves_every_version_until_then(
     digits: Stream,
 ) -> None:
-    hasher = OnlineHasher(bits=8).partial_fit(digits.X[:999])
+    hasher = OnlineHasher(bits=8, learner="sgd").partial_fit(digits.X[:999])
     assert (hasher.versions_ == 999).all()
     before = hasher.margins(digits.X)
     hasher.partial_fit(digits.X[999:1000])
@@ -32,7 +35,8 @@ def test_centre_freezes_after_a_thousand_rows_and_moves_every_version_until_then
     hasher.partial_fit(digits.X[1000:])
     assert (hasher.versions_ == 1000).all()
     np.testing.assert_array_equal(hasher.margins(digits.X), before)
-    given = OnlineHasher(bits=8, center=digits.X[:1000].mean(axis=0)).partial_fit(digits.X[:1])
+    given = OnlineHasher(bits=8, learner="sgd", center=digits.X[:1000].mean(axis=0))
+    given.partial_fit(digits.X[:1])
     np.testing.assert_allclose(given.margins(digits.X), before, atol=1e-5)
 
 
@@ -48,8 +52,11 @@ def test_replay_keeps_a_stream_sorted_by_label_from_forgetting(digits: Stream) -
         distances = asymmetric(hasher.margins(digits.X[asked]), hasher.encode_labels())
         return mean_average_precision(distances, digits.y[asked, None] == np.arange(10))
 
-    plain = np.mean([score(OnlineHasher(replay=0, random_state=seed)) for seed in range(3)])
-    replayed = np.mean([score(OnlineHasher(random_state=seed)) for seed in range(3)])
+    def mean(**options: int) -> float:
+        hashers = (OnlineHasher(learner="sgd", random_state=seed, **options) for seed in range(3))
+        return float(np.mean([score(hasher) for hasher in hashers]))
+
+    plain, replayed = mean(replay=0), mean()
     assert replayed > 0.85
     assert replayed > plain + 0.1
 
@@ -57,7 +64,7 @@ def test_replay_keeps_a_stream_sorted_by_label_from_forgetting(digits: Stream) -
 def test_served_weights_are_the_mean_of_the_iterates(digits: Stream) -> None:
     """Of those of every round since a label joined, up to the function's last update."""
     X, y = digits.X[:300], digits.y[:300].tolist()
-    averaged = OnlineHasher(bits=4, labels_per_cycle=None, center=None, replay=0)
+    averaged = OnlineHasher(4, None, learner="sgd", center=None, replay=0)
     plain = OnlineHasher(**averaged.get_params()).set_params(average=False)
     probe = np.eye(64, dtype=np.float32)  # unit rows, so margins read the weights off
     iterates: list[np.ndarray] = []
@@ -83,24 +90,30 @@ def test_served_weights_are_the_mean_of_the_iterates(digits: Stream) -> None:
         {"bits": True},
         {"labels_per_cycle": 0},
         {"labels_per_cycle": "many"},
-        {"step": 0},
-        {"step": float("nan")},
-        {"loss": "absolute"},
-        {"average": 1},
+        {"learner": "perceptron"},
+        {"features": -1},
+        {"features": 20_000},
+        {"publish": 1.0},
+        {"publish": float("inf")},
+        {"learn_unlabelled": 1},
+        {"step": 0, "learner": "sgd"},
+        {"step": float("nan"), "learner": "sgd"},
+        {"loss": "absolute", "learner": "sgd"},
+        {"average": 1, "learner": "sgd"},
         {"codebook": "gray"},
         {"codebook": np.ones((3, 7))},
-        {"replay": -1},
-        {"center": "median"},
-        {"center": np.ones((2, 2))},
+        {"replay": -1, "learner": "sgd"},
+        {"center": "median", "learner": "sgd"},
+        {"center": np.ones((2, 2)), "learner": "sgd"},
         {"random_state": -1},
         {"random_state": "x"},
-        {"schedule": "linear"},
+        {"schedule": "linear", "learner": "sgd"},
     ],
     ids=str,
 )
-def test_unknown_option_is_a_typed_error(options: dict[str, object]) -> None:
+def test_unknown_option_is_a_typed_error(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError) as caught:
-        OnlineHasher(**options).partial_fit(np.eye(2), [0, 1])  # type: ignore[arg-type]
+        OnlineHasher(**options).partial_fit(np.eye(2), [0, 1])
     assert next(iter(options)) in str(caught.value)
 
 
@@ -108,7 +121,31 @@ def test_options_that_shape_the_code_cannot_change_in_mid_stream(digits: Stream)
     hasher = OnlineHasher(bits=8).partial_fit(digits.X[:50], digits.y[:50])
     with pytest.raises(OptionError, match="once learning has begun"):
         hasher.set_params(bits=16).partial_fit(digits.X[50:60], digits.y[50:60])
-    hasher.set_params(bits=8, step=0.1).partial_fit(digits.X[50:60], digits.y[50:60])
+    hasher.set_params(bits=8, publish=1.2).partial_fit(digits.X[50:60], digits.y[50:60])
+    sgd = OnlineHasher(bits=8, learner="sgd").partial_fit(digits.X[:50], digits.y[:50])
+    sgd.set_params(step=0.1).partial_fit(digits.X[50:60], digits.y[50:60])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"step": 0.5},
+        {"loss": "logistic"},
+        {"average": False},
+        {"replay": 0},
+        {"center": None},
+        {"center": np.ones(2)},
+        {"schedule": "sqrt"},
+        {"learner": "sgd", "features": 0},
+        {"learner": "sgd", "publish": 2.0},
+        {"learner": "sgd", "learn_unlabelled": True},
+    ],
+    ids=str,
+)
+def test_options_of_the_other_learner_are_refused_with_a_hint(options: dict[str, Any]) -> None:
+    with pytest.raises(OptionError, match="an option of the") as caught:
+        OnlineHasher(**options).partial_fit(np.eye(2), [0, 1])
+    assert "learner=" in caught.value.hint
 
 
 def test_too_many_labels_are_refused_before_any_is_taken() -> None:

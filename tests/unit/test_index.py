@@ -82,13 +82,15 @@ def test_a_bad_call_is_a_typed_error_and_changes_nothing(
     assert fingerprint(index, digits.X) == before
 
 
-def test_codes_of_another_mapping_version_are_refused(index: Index, digits: Stream) -> None:
+def test_codes_of_another_mapping_version_are_refused(
+    hasher: OnlineHasher, index: Index, digits: Stream
+) -> None:
     codes = index.hasher.encode(digits.X[:2])
     by_codes = index.search(codes, 5, "hamming")
     by_rows = index.search(digits.X[:2], 5, "hamming")
     assert by_codes.ids.tolist() == by_rows.ids.tolist()
     assert np.isnan(by_codes.novelty).all()
-    index.hasher.partial_fit(digits.X[1200:1300], digits.y[1200:1300])
+    hasher.partial_fit(digits.X[1200:1300], digits.y[1200:1300]).publish()
     with pytest.raises(StaleCodesError):
         index.search(codes, 5, "hamming")
     with pytest.raises(StaleCodesError, match="entries of version"):
@@ -197,7 +199,8 @@ def test_dry_run_says_what_a_refresh_would_do_and_does_nothing(
     assert index.verify() == 0
 
 
-def test_certificates_skip_bits_and_change_nothing(hasher: OnlineHasher, digits: Stream) -> None:
+def test_certificates_skip_bits_and_change_nothing(digits: Stream) -> None:
+    hasher = OnlineHasher(16, 4, learner="sgd").partial_fit(digits.X[:1200], digits.y[:1200])
     certified, plain = Index(hasher), Index(hasher, certify=False)
     for index in (certified, plain):
         index.add(digits.X[:400])
@@ -237,17 +240,19 @@ def test_every_rows_counts_rows(index: Index, digits: Stream) -> None:
     assert due == [False, False, True, False, True, False]
 
 
-def test_expected_flips_is_due_once_bits_are_wrong(index: Index, digits: Stream) -> None:
+def test_expected_flips_is_due_once_bits_are_wrong(
+    hasher: OnlineHasher, index: Index, digits: Stream
+) -> None:
     trigger = ExpectedFlips(0.001)
     assert not trigger.due(index, digits.X[:1])
-    index.hasher.partial_fit(digits.X[1200:], (digits.y[1200:] + 1) % 10)  # another meaning
+    hasher.partial_fit(digits.X[1200:], (digits.y[1200:] + 1) % 10).publish()  # another meaning
     assert trigger.due(index, digits.X[:1])
     index.refresh()
     assert not trigger.due(index, digits.X[:1])
 
 
 def test_mutual_information_is_due_when_the_mapping_has_learned(digits: Stream) -> None:
-    hasher = OnlineHasher(bits=16, labels_per_cycle=None, center=digits.X.mean(axis=0))
+    hasher = OnlineHasher(16, None, learner="sgd", center=digits.X.mean(axis=0))
     hasher.partial_fit(digits.X[:20], digits.y[:20])
     index = Index(hasher)
     index.add(digits.X[:50])

@@ -62,7 +62,7 @@ def test_clone_and_repr_show_what_was_changed() -> None:
     hasher = OnlineHasher(bits=8, codebook=np.array([[1, -1] * 4]))
     twin = clone(hasher)
     assert twin is not hasher
-    assert repr(OnlineHasher(bits=8, step=0.5)) == "OnlineHasher(bits=8, step=0.5)"
+    assert repr(OnlineHasher(bits=8, publish=2.0)) == "OnlineHasher(bits=8, publish=2.0)"
     assert repr(twin) == repr(hasher)
 
 

@@ -35,7 +35,8 @@ from everhash.peers.batch_method import BatchMethod
 
 PROTOCOLS = {
     "strict": "centre, and everything else, from rows that have come",
-    "paper": "the same, but rows are measured from the mean of all data, as the authors' code does",
+    "paper": "the same, but rows are measured from the mean of all data, as the authors' code does "
+    "(by methods that can be told a centre)",
     "unseen": "three quarters of the labels are learned, the others are searched for",
     "unlabelled": "a share of the entries has no label and is stored as its bits",
     "noise": "a share of the stream has a wrong label",
@@ -148,9 +149,15 @@ def make(task: Task, data: Dataset) -> StreamHasher:
     options: dict[str, Any] = {"random_state": task.seed, **dict(task.options)}
     if peers.describe(task.method).needs_class_count:
         options["classes"] = len(np.unique(data.y[data.y >= 0]))
-    if task.protocol == "paper" and "center" in peers.get(task.method).get_params():
+    if task.protocol == "paper" and _takes_center(peers.get(task.method)):
         options["center"] = data.X.mean(axis=0)
     return peers.get(task.method, bits=task.bits, **options)
+
+
+def _takes_center(hasher: StreamHasher) -> bool:
+    """Return whether a method can be told where to measure rows from; the exact learner cannot."""
+    params = hasher.get_params()
+    return "center" in params and params.get("learner") != "exact"
 
 
 def split_of(task: Task, data: Dataset) -> Split:
@@ -179,10 +186,10 @@ def taught_labels(task: Task, data: Dataset, split: Split) -> NDArray[np.int64]:
 def learn(
     hasher: StreamHasher, data: Dataset, split: Split, taught: NDArray[np.int64], task: Task
 ) -> Upkeep:
-    """Learn the stream, and refresh an index of unlabelled entries as it goes on."""
+    """Learn the stream, and refresh an index of unlabelled entries when functions have changed."""
     wanted = KEPT_FRESH if task.protocol == "strict" else 0
     kept = _some(np.setdiff1d(split.entries, split.stream), wanted, task.seed)
-    index, seconds, reports = Index(hasher), 0.0, []
+    index, seconds, reports, version = Index(hasher), 0.0, [], -1
     for part in pieces(len(split.stream)):
         X, y = data.X[split.stream[part]], taught[part]
         start = perf_counter()
@@ -190,8 +197,9 @@ def learn(
         seconds += perf_counter() - start
         if len(kept) and len(index) == 0:
             index.add(data.X[kept])
-        elif len(kept):
+        elif len(kept) and hasher.version_ != version:
             reports.append(index.refresh())
+        version = hasher.version_
     counts = np.array([(r.bits_flipped, r.bits_recomputed, r.homes_moved) for r in reports])
     per_entry = counts.reshape(-1, 3).sum(axis=0) / max(1, len(kept))
     return Upkeep(seconds, *per_entry.tolist())

@@ -32,6 +32,14 @@ def create(
     method: Annotated[
         str, typer.Option(help="How codes are learned; everhash methods lists what there is.")
     ] = "everhash",
+    learner: Annotated[
+        Literal["exact", "sgd"] | None,
+        typer.Option(help="How everhash learns: exactly, or by gradient steps. Default: exact."),
+    ] = None,
+    features: Annotated[
+        int | None,
+        typer.Option(help="Random features beside the rows' own; 0 is linear. Default: 1000."),
+    ] = None,
     classes: Annotated[
         int | None,
         typer.Option(help="Labels that may come, for methods that must know: hcoh, hmoh."),
@@ -52,7 +60,10 @@ def create(
     """
     whole_number("--dim", dim, least=1, most=limits.DIMS)
     whole_number("--seed", seed, least=0)
-    given = {"labels_per_cycle": labels_per_cycle, "classes": classes, "random_state": seed}
+    given = {
+        **{"labels_per_cycle": labels_per_cycle, "classes": classes, "random_state": seed},
+        **{"learner": learner, "features": features},
+    }
     options = {name: value for name, value in given.items() if value is not None}
     hasher = peers.get(method, bits, **options)
     everhash.create(
@@ -70,6 +81,7 @@ def stats(path: File, as_json: AsJson = False) -> None:
     """
     with opened(path, readonly=True) as collection:
         found = collection.stats()
+        learner = collection.hasher.get_params().get("learner")
     entries = found["entries"]
     found["bytes_per_entry"] = round(found["bytes"] / entries, 1) if entries else None
     if as_json:
@@ -79,7 +91,7 @@ def stats(path: File, as_json: AsJson = False) -> None:
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_column(style="dim")
-    for row in (*_contents(found), *_state(found)):
+    for row in (*_contents(found), *_learning(found, learner), *_state(found)):
         table.add_row(*row)
     Console().print(table)
 
@@ -102,6 +114,21 @@ def _contents(found: dict[str, Any]) -> list[tuple[str, str, str]]:
         ("coding", found["coding"], "home cycle's bits" if found["coding"] == "home" else "all"),
         ("on disk", size(found["bytes"]), "" if each is None else f"{each:,} bytes an entry"),
     ]
+
+
+def _learning(found: dict[str, Any], learner: str | None) -> list[tuple[str, str, str]]:
+    """Say how the mapping is learned, and how good it was on rows that it had not learned yet."""
+    record = found["learned"]
+    if learner is None:  # a method of the literature
+        return []
+    if record is None:
+        return [("learner", learner, "by gradient steps")]
+    rows = [("learner", learner, f"{counted(record['rows'], 'row')} learned")]
+    if record["accuracy"] is not None:
+        scored = counted(record["scored_rows"], "row")
+        right = f"{100 * record['accuracy']:.1f} %"
+        rows.append(("  accuracy", right, f"on {scored}, before they were learned"))
+    return rows
 
 
 def _kept(found: dict[str, Any]) -> str:

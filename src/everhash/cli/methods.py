@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from itertools import chain
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -12,6 +13,7 @@ from rich.table import Table
 from everhash import peers
 from everhash.cli.arguments import AsJson
 from everhash.cli.words import print_json
+from everhash.learn.options import OWN
 
 
 def methods(
@@ -46,7 +48,7 @@ def _show_one(about: peers.Description) -> None:
     table = Table(title=about.title, show_header=False)
     table.add_column(style="bold")
     table.add_column()
-    options = peers.get(about.name).get_params().items()
+    options = _options(about.name).items()
     for row in (
         ("citation", about.citation),
         ("learns from", _needs(about)),
@@ -56,6 +58,14 @@ def _show_one(about: peers.Description) -> None:
     ):
         table.add_row(*row)
     Console().print(table)
+
+
+def _options(name: str) -> dict[str, Any]:
+    """Return the options of a method and their defaults, but not those of its other learner."""
+    options = peers.get(name).get_params()
+    learner = options.get("learner")
+    others = [OWN[other] for other in OWN if learner not in (None, other)]
+    return {option: options[option] for option in options if option not in chain(*others)}
 
 
 def _needs(about: peers.Description) -> str:

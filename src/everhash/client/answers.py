@@ -164,12 +164,13 @@ def entries_of(told: list[Any], names: list[Id]) -> list[Entry]:
 
 def label_info_of(told: dict[str, Any]) -> LabelInfo:
     """Read how a label stands."""
-    lessons, codeword = told["lessons"], told["codeword"]
+    lessons, accuracy, codeword = told["lessons"], told["accuracy"], told["codeword"]
     return LabelInfo(
         label_from_json(told["label"]),
         whole(told["cycle"]),
         whole(told["entries"]),
         None if lessons is None else whole(lessons),
+        _maybe(accuracy, most=1),
         None if codeword is None else _signs(codeword),
     )
 
@@ -187,7 +188,19 @@ def stats_of(told: dict[str, Any]) -> dict[str, Any]:
     stats = {name: value for name, value in told.items() if name not in SERVED}
     if whole(stats["entries"]) == 0:  # a service tells what was learned, a collection does not
         stats |= {"labels": 0, "cycles": 0, "width": 0}
-    return stats
+    return {**stats, "learned": _record_of(stats["learned"])}
+
+
+def _record_of(told: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Read what was learned and how good the learner was; None where nobody knows."""
+    if told is None:
+        return None
+    return {
+        **{name: whole(told[name]) for name in ("rows", "published_rows", "scored_rows")},
+        "accuracy": _maybe(told["accuracy"], most=1),
+        "log_loss": _maybe(told["log_loss"]),
+        "temperature": number(told["temperature"]),
+    }
 
 
 def job_of(told: dict[str, Any]) -> str:
@@ -237,6 +250,11 @@ def number(told: Any, most: float = math.inf) -> float:
     if type(told) not in (int, float) or not 0 <= told <= most:
         raise ValueError("no number, or one that cannot be")
     return float(told)
+
+
+def _maybe(told: Any, most: float = math.inf) -> float | None:
+    """Read how much there is of something, None where nobody knows."""
+    return None if told is None else number(told, most)
 
 
 def whole(told: Any, least: int = 0, most: int = LARGEST) -> int:

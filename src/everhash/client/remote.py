@@ -47,6 +47,10 @@ class RemoteCollection:
         """Move the mapping by rows and their labels; index nothing."""
         self._write("/learn", requests.batch_of(X, y))
 
+    def forget(self, X: ArrayLike, y: Any) -> None:
+        """Take back rows that were learned, given as they were; see `Collection.forget`."""
+        self._write("/forget", requests.learned_batch_of(X, y))
+
     def add(
         self,
         X: ArrayLike,

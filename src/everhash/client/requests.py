@@ -68,6 +68,15 @@ def batch_of(
     )
 
 
+def learned_batch_of(X: ArrayLike, y: Any) -> Batch:
+    """Return rows that may have been learned with these labels."""
+    rows = as_rows(X)
+    labels = as_labels(y, len(rows))
+    for label in labels.values:
+        _known_label(label)
+    return batch_of(rows, labels)
+
+
 def write_request(route: str, batch: Batch, most: int) -> Request:
     """Return the request that hands rows over, as one: it has to be one transaction."""
     n = len(batch.rows)

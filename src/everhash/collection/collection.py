@@ -47,6 +47,20 @@ class Collection(Readable):
                 hasher.learn_rows(rows, labels)
                 pending.lesson, pending.new_labels = Lesson(rows, labels), len(new)
 
+    def forget(self, X: ArrayLike, y: Any) -> None:
+        """Take back rows that were learned, given as they were; entries stay as they are.
+
+        A label that was wrong is corrected by forgetting the row with it and learning the row with
+        the right one. See `OnlineHasher.forget`.
+        """
+        with self._turn:
+            hasher = self._writable().hasher
+            rows = as_rows(X, hasher.n_features_in_, "this collection")
+            labels = as_labels(y, len(rows))
+            with self._changing() as pending:
+                hasher.forget_rows(rows, labels)
+                pending.lesson = Lesson(rows, labels, forget=True)
+
     def add(
         self,
         X: ArrayLike,

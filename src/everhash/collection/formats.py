@@ -1,7 +1,7 @@
 """What the parts of a collection's file hold, written and read back with every number checked.
 
 model      i    the hasher as its own file would hold it, in pieces
-lesson     i    rows learned since the model was written, or labels that were given words
+lesson     i    rows learned or forgotten since the model was written, or labels given words
 mapping    i    the mapping that unlabelled entries were encoded with, in pieces
 entries    s    label number and id of the entries from place s on
 change     i    new labels of entries, or their removal, since their entries were written
@@ -42,10 +42,11 @@ Counts = NDArray[np.int64]
 
 
 class Lesson(NamedTuple):
-    """Rows that were learned; or, without rows, labels that were given their words."""
+    """Rows that were learned, or forgotten; or, without rows, labels that were given their words."""
 
     rows: NDArray[np.float32]
     labels: Labels
+    forget: bool = False
 
 
 def weight(lesson: Lesson, new: int, hasher: StreamHasher) -> int:
@@ -89,10 +90,11 @@ def _narrow(numbers: Counts) -> NDArray[Any]:
 
 def pack_lesson(lesson: Lesson) -> bytes:
     """Return a lesson as bytes."""
-    rows, labels = lesson
+    rows, labels, forget = lesson
     names = [label_to_json(label) for label in labels.values]
+    about = {"forget": names} if forget else names
     return pack(
-        {"rows": rows, "steps": _narrow(labels.rows), "which": _narrow(labels.which)}, names
+        {"rows": rows, "steps": _narrow(labels.rows), "which": _narrow(labels.which)}, about
     )
 
 
@@ -103,6 +105,8 @@ def read_lesson(arrays: Arrays, key: Key, n_features: int) -> Lesson:
     which = _whole(arrays, "which", key, len(steps))
     require(bool((np.abs(rows) < LARGEST).all()), key, "rows hold what cannot be learned")
     names = about_of(arrays, key)
+    forget = isinstance(names, dict) and set(names) == {"forget"}
+    names = names["forget"] if forget else names
     require(isinstance(names, list), key, "labels are no list")
     require(len(names) <= limits.LABELS, key, f"it names more than {limits.LABELS} labels")
     values = [_label(name, key) for name in names]
@@ -111,7 +115,7 @@ def read_lesson(arrays: Arrays, key: Key, n_features: int) -> Lesson:
     require(ascending and which.max(initial=-1) < len(values), key, "labels fit no row")
     once = len(np.unique(steps * max(1, len(values)) + which)) == len(steps)
     require(once, key, "a row has a label twice")
-    return Lesson(rows, Labels(values, steps, which))
+    return Lesson(rows, Labels(values, steps, which), forget)
 
 
 def _label(name: Any, key: Key) -> Hashable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,8 @@ class LabelInfo:
     """Entries that have it now."""
     lessons: int | None
     """Rows of it that were learned; None where the method does not count them."""
+    accuracy: float | None
+    """Share of its rows that were taken for it before they were learned; None if unknown."""
     codeword: NDArray[np.int8] | None
     """(bits,) of -1 and +1 on the bits of its cycle; None where the method has no codewords."""
 
@@ -31,13 +34,14 @@ class LabelInfo:
 def label_infos(hasher: StreamHasher, index: Index, numbers: range) -> list[LabelInfo]:
     """Return labels by their numbers in order of arrival."""
     some = slice(numbers.start, numbers.stop)
-    labels, lessons = hasher.labels_[some], _lessons(hasher)
+    labels, lessons, accuracies = hasher.labels_[some], _lessons(hasher), _accuracies(hasher)
     nothing = [None] * len(labels)
     columns = (
         labels,
         hasher.label_cycles_[some].tolist(),
         _entries(index, numbers),
         nothing if lessons is None else lessons[some].tolist(),
+        nothing if accuracies is None else accuracies[some],
         list(hasher.words_[some].copy()) if hasher.assigns_codewords else nothing,
     )
     return [LabelInfo(*row) for row in zip(*columns, strict=True)]
@@ -46,6 +50,26 @@ def label_infos(hasher: StreamHasher, index: Index, numbers: range) -> list[Labe
 def _lessons(hasher: StreamHasher) -> NDArray[np.int64] | None:
     """Return the rows learned of each label, where somebody counts them."""
     return hasher.label_counts_ if isinstance(hasher, OnlineHasher) else None
+
+
+def _accuracies(hasher: StreamHasher) -> list[float | None] | None:
+    """Return each label's accuracy, where somebody keeps account of it."""
+    return hasher.label_accuracies_ if isinstance(hasher, OnlineHasher) else None
+
+
+def learned(hasher: StreamHasher) -> dict[str, Any] | None:
+    """Return how the hasher learns and how good it has been; None where nobody knows."""
+    if not isinstance(hasher, OnlineHasher) or hasher.accuracy_ is None:
+        return None
+    rows, accuracy, log_loss, temperature = hasher.accuracy_
+    return {
+        "rows": hasher.rows_,
+        "published_rows": hasher.published_rows_,
+        "scored_rows": rows,
+        "accuracy": accuracy,
+        "log_loss": log_loss,
+        "temperature": temperature,
+    }
 
 
 def _entries(index: Index, numbers: range) -> list[int]:

@@ -29,8 +29,9 @@ from everhash.collection.recorder import Recorder
 from everhash.errors import (
     CodebookWarning,
     CollectionFileError,
-    LimitError,
+    InputError,
     ModelFileError,
+    UnknownNameError,
 )
 from everhash.index.index import CODINGS, Index
 from everhash.index.labels import REMOVED
@@ -157,14 +158,17 @@ def learn_on(store: Store, hasher: StreamHasher, known: int) -> None:
 
 
 def _learn_again(hasher: StreamHasher, lesson: Lesson) -> None:
+    rows, labels, forget = lesson
     try:
-        hasher.check_room(lesson.labels.values)
-    except LimitError as error:
+        hasher.check_room(labels.values)
+        if forget:
+            hasher.forget_rows(rows, labels)
+    except (InputError, UnknownNameError) as error:
         raise CollectionFileError(f"lesson: {error.message}", hint=DAMAGED) from None
-    if len(lesson.rows):
-        hasher.learn_rows(*lesson)
-    else:
-        hasher.assign(lesson.labels.values)
+    if len(rows) == 0:
+        hasher.assign(labels.values)
+    elif not forget:
+        hasher.learn_rows(rows, labels)
 
 
 def _pieces(store: Store, kind: str) -> bytes:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from everhash.codes import Codes
 from everhash.collection.attachments import Attachment, read_attachments
 from everhash.collection.following import follow
-from everhash.collection.labels import LabelInfo, label_infos
+from everhash.collection.labels import LabelInfo, label_infos, learned
 from everhash.collection.loading import Loaded, load
 from everhash.index.entries import Entry, Page, check_page
 from everhash.index.index import Index
@@ -175,6 +175,7 @@ class Readable:
                 "path": None if store.path is None else str(store.path),
                 **stats,
                 "method": self.hasher.method,
+                "learned": learned(self.hasher),
                 "dim": self.hasher.n_features_in_,
                 "bits": self.hasher.bits,
                 "bytes": store.bytes_on_disk,

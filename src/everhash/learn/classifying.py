@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from everhash.errors import NotFittedError
+from everhash.errors import LabelError
 from everhash.learn.options import whole_number
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.stream import as_labels, as_rows
@@ -27,7 +27,8 @@ class Classifying(StreamHasher):
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float32]:
         """Return (n, n_labels) how likely each label is, in the order of `labels_`.
 
-        Probabilities are calibrated on rows that were scored before they were learned.
+        Probabilities are calibrated on rows that were scored before they were learned; those of the
+        sgd learner, which keeps no account of that, are not.
         """
         scores = self._scores(X) * np.float32(self._inverse_temperature())
         best = scores.max(axis=1, keepdims=True)
@@ -60,7 +61,7 @@ class Classifying(StreamHasher):
         rows = as_rows(X, self.n_features_in_, type(self).__name__)
         self._check_columns(X, rows.shape[1], first=False)
         if not self._numbers:
-            raise NotFittedError
+            raise LabelError("no label was learned yet", hint="partial_fit takes y= as well")
         return self._label_scores(rows)
 
     def _label_scores(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:

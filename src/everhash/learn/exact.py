@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.errors import OptionError
+from everhash.learn.blas import one_thread
 from everhash.learn.growing import GrowingArray
 from everhash.learn.options import Options
 from everhash.learn.record import Record
@@ -132,6 +133,7 @@ class ExactLearner:
 
     # Learning
 
+    @one_thread()
     def learn(self, X: Floats, rows: Counts, labels: Counts, options: Options) -> None:
         """Learn rows in order; `rows` and `labels` pair them with their labels' numbers."""
         X, rows = self._that_count(X, rows)
@@ -229,6 +231,7 @@ class ExactLearner:
 
     # Publishing
 
+    @one_thread()
     def publish(self) -> None:
         """Solve all labels now, the penalty chosen afresh: from the sums, not from what was."""
         self._publish(MIDDLE, search=True)
@@ -263,6 +266,7 @@ class ExactLearner:
 
     # Forgetting and merging
 
+    @one_thread()
     def forget(self, X: Floats, rows: Counts, labels: Counts) -> None:
         """Take rows away. Their labels are solved again, alone; the next publication is exact."""
         X, rows = self._that_count(X, rows)
@@ -278,6 +282,7 @@ class ExactLearner:
             self._waiting[label] = (self.memory.sum_of(label).copy(), count)
         self._solve_waiting()
 
+    @one_thread()
     def merge(self, other: ExactLearner, numbers: Counts) -> None:
         """Add what another of the same view has learned; `numbers` are its labels' numbers here."""
         self.memory.merge(other.memory, numbers)

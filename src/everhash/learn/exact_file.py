@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash.learn.blas import one_thread
 from everhash.learn.exact import ExactLearner
 from everhash.learn.few import FewRows
 from everhash.learn.model_format import MOST, Arrays, array_of, count_of, require
@@ -165,6 +166,7 @@ def _read_served(learner: ExactLearner, arrays: Arrays, n_cycles: int) -> None:
     served.restore(weights, array_of(arrays, "changes", np.int64, 1, (n_cycles,)))
 
 
+@one_thread()
 def _read_inverse(learner: ExactLearner, arrays: Arrays) -> None:
     memory, width = learner.memory, learner.view.width - 1
     if memory.sums is not None:

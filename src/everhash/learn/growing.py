@@ -10,6 +10,14 @@ from numpy.typing import DTypeLike, NDArray
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
+def copied(state: dict[str, Any]) -> dict[str, Any]:
+    """Return what an object holds, its arrays copied."""
+    return {
+        name: np.array(value, order="K") if isinstance(value, np.ndarray) else value
+        for name, value in state.items()
+    }
+
+
 class GrowingArray(Generic[Scalar]):
     """An array whose first axis grows; capacity doubles, so appending costs O(1) a row.
 
@@ -30,7 +38,7 @@ class GrowingArray(Generic[Scalar]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over a copy: joblib may have mapped the array read-only from disk."""
-        self._buffer, self._length = np.array(state["_buffer"]), state["_length"]
+        vars(self).update(copied(state))
 
     def __len__(self) -> int:
         return self._length

@@ -55,7 +55,11 @@ from everhash.learn.options import MAY_CHANGE, Options, read_options, refuse_for
 from everhash.learn.record import Accuracy
 from everhash.learn.sgd import SgdLearner
 from everhash.learn.views import View
-from everhash.stream import Labels, as_labels, as_rows
+from everhash.stream import Labels
+
+
+UNCALIBRATED = 10.0
+"""What the sgd learner's scores, the mean margin towards a word, are multiplied with."""
 
 
 class OnlineHasher(Classifying):
@@ -220,18 +224,12 @@ class OnlineHasher(Classifying):
         stays where the first 1,000 rows have put it. To correct a label, forget the row with the
         wrong one and learn it with the right one.
         """
-        learner = self._exact("forget")
-        rows = as_rows(X, self.n_features_in_, type(self).__name__)
-        labels = as_labels(y, len(rows))
-        self.forget_rows(rows, labels, learner)
-        return self
+        return super().forget(X, y)
 
-    def forget_rows(
-        self, rows: NDArray[np.float32], labels: Labels, learner: ExactLearner | None = None
-    ) -> None:
+    def forget_rows(self, rows: NDArray[np.float32], labels: Labels) -> None:
         """Take back rows that `as_rows` and `as_labels` have checked."""
-        steps = self.numbers(labels.values)[labels.which]
-        (learner or self._exact("forget")).forget(rows, labels.rows, steps)
+        learner = self._exact("forget")
+        learner.forget(rows, labels.rows, self.numbers(labels.values)[labels.which])
 
     def fork(self) -> Self:
         """Return a hasher with the same view, labels and words that has learned nothing.
@@ -289,14 +287,32 @@ class OnlineHasher(Classifying):
         learner = self._learner
         return learner.record.accuracy if isinstance(learner, ExactLearner) else None
 
+    @property
+    def label_accuracies_(self) -> list[float | None] | None:
+        """The same for each label; None for one of which no row was scored yet."""
+        self._require_fitted()
+        learner = self._learner
+        return learner.record.label_accuracies if isinstance(learner, ExactLearner) else None
+
+    @property
+    def rows_(self) -> int:
+        """Rows learned and not forgotten. Exact learner only."""
+        return self._exact("count its rows").memory.rows
+
+    @property
+    def published_rows_(self) -> int:
+        """Rows there were when all functions were last solved. Exact learner only."""
+        return self._exact("publish").published_rows
+
     def _label_scores(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
         if isinstance(self._learner, ExactLearner):
             return self._learner.scores(self._view.of(rows))
         frozen = self.freeze()
-        return frozen.scores(frozen.measure(rows)) / np.float32(self.bits)
+        return frozen.scores(frozen.measure(rows)) * np.float32(UNCALIBRATED / self.bits)
 
     def _inverse_temperature(self) -> float:
-        return self._exact("tell probabilities").record.inverse_temperature
+        learner = self._learner
+        return learner.record.inverse_temperature if isinstance(learner, ExactLearner) else 1.0
 
     # What was learned
 

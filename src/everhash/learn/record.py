@@ -10,12 +10,12 @@ log-loss on these rows, older ones counting less: at every publication their wei
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.learn.growing import GrowingArray
+from everhash.learn.growing import GrowingArray, copied
 
 Floats = NDArray[np.float32]
 Counts = NDArray[np.int64]
@@ -55,6 +55,10 @@ class Record:
         """What scores are multiplied with; it changes at publications."""
         self.label_rows: GrowingArray[np.int64] = GrowingArray((), np.int64)
         self.label_right: GrowingArray[np.int64] = GrowingArray((), np.int64)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over copies: joblib may have mapped arrays read-only from disk."""
+        vars(self).update(copied(state))
 
     def grow_to(self, n_labels: int) -> None:
         """Make room for this many labels."""
@@ -108,6 +112,12 @@ class Record:
         self.losses += other.losses
         self.label_rows.rows[numbers] += other.label_rows.rows
         self.label_right.rows[numbers] += other.label_right.rows
+
+    @property
+    def label_accuracies(self) -> list[float | None]:
+        """Share of each label's rows that were taken for it; None where none was scored."""
+        pairs = zip(self.label_right.rows.tolist(), self.label_rows.rows.tolist(), strict=True)
+        return [right / rows if rows else None for right, rows in pairs]
 
     @property
     def accuracy(self) -> Accuracy:

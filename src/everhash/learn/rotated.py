@@ -71,8 +71,8 @@ class Rotated(Centred):
     def of(self, X: Floats) -> Floats:
         """Return (n, width) seen rows."""
         out = np.empty((len(X), self.width), np.float32)
-        units = unit_rows(X, self.center)
-        kernels.load().lift_into(units, self.signs, int(self.features[0]), out)
+        signs = np.require(self.signs, requirements="W")  # which reads them: Numba's wish
+        kernels.load().lift_into(unit_rows(X, self.center), signs, int(self.features[0]), out)
         return out
 
     @property

@@ -73,6 +73,19 @@ class StreamHasher(Estimator):
         """Learn rows that `as_rows` and `as_labels` have checked."""
         raise NotImplementedError
 
+    def forget(self, X: ArrayLike, y: Any) -> Self:
+        """Take back rows that were learned, given as they were. All or nothing."""
+        self._require_fitted()
+        rows = as_rows(X, self.n_features_in_, type(self).__name__)
+        self.forget_rows(rows, as_labels(y, len(rows)))
+        return self
+
+    def forget_rows(self, rows: NDArray[np.float32], labels: Labels) -> None:
+        """Take back rows that `as_rows` and `as_labels` have checked."""
+        raise OptionError(
+            f"the method {self.method} cannot forget", hint="everhash can: OnlineHasher()"
+        )
+
     def check_room(self, labels: list[Hashable]) -> None:
         """Refuse labels that would outgrow what is supported, before anything has changed."""
         self._require_fitted()

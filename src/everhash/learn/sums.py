@@ -16,10 +16,12 @@ Products are made in float32 by BLAS. Partial sums of q_i q_j stay below the lar
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.learn.growing import GrowingArray
+from everhash.learn.growing import GrowingArray, copied
 from everhash.learn.rotated import GRID
 
 Floats = NDArray[np.float32]
@@ -44,6 +46,10 @@ class Sums:
         self._squares = np.zeros(width)
         self._waiting = np.empty((BLOCK, width), np.float32)
         self._held = 0
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over copies: joblib may have mapped arrays read-only from disk."""
+        vars(self).update(copied(state))
 
     def add(self, Q: Floats, rows: Counts, labels: Counts, sign: int = 1) -> None:
         """Add rows on the grid, or with sign -1 take them away.

@@ -23,7 +23,7 @@ from everhash.learn.model_format import require
 from everhash.learn.options import ONE_CYCLE, bits_of, center_of, positive, seed_of
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.learn.views import Centred, View
-from everhash.peers.blas import one_thread
+from everhash.learn.blas import one_thread
 from everhash.peers.description import Description
 from everhash.stream import Labels
 

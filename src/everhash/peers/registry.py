@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,9 @@ CITATION = (
 )
 OURS = {
     "everhash": Description("everhash", "everhash, as it comes", 2026, f"after {CITATION}"),
+    "everhash-sgd": Description(
+        "everhash-sgd", "everhash by gradient steps: averaged, with replay", 2026, f"after {CITATION}"
+    ),
     "paper": Description("paper", "the method everhash starts from", 2015, CITATION),
 }
 PEERS = {
@@ -66,7 +70,11 @@ def get(name: str, bits: int = 32, **options: Any) -> StreamHasher:
     from everhash.errors import OptionError
     from everhash.learn.hasher import OnlineHasher
 
-    make: Any = {"everhash": OnlineHasher, "paper": OnlineHasher.paper}.get(name)
+    make: Any = {
+        "everhash": OnlineHasher,
+        "everhash-sgd": partial(OnlineHasher, learner="sgd"),
+        "paper": OnlineHasher.paper,
+    }.get(name)
     if make is None:
         make = method_named(name)
         known = make._parameter_names()

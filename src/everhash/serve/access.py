@@ -41,6 +41,7 @@ ROLES: dict[str, str | None] = {
     "/jobs/{job}": "read",
     "/events": "read",
     "/learn": "write",
+    "/forget": "write",
     "/add": "write",
     "/ingest": "write",
     "/attach": "write",

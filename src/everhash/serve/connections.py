@@ -17,7 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from everhash.serve import limits
 
-CHANGING = {"/learn", "/add", "/ingest", "/attach", "/label", "/remove"}
+CHANGING = {"/learn", "/forget", "/add", "/ingest", "/attach", "/label", "/remove"}
 """Routes whose client is told what became of its request even if it sends no more; whoever asks for
 something else, and then closes, has left."""
 SHARE = 3

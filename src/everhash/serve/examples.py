@@ -31,17 +31,23 @@ def _found(*far: float) -> dict[str, Any]:
         {"id": name, "distance": distance, "label": label}
         for (name, label), distance in zip(entries, far, strict=True)
     ]
-    return {"matches": [{"novelty": -8.952, "found": found}], "columns": 2}
+    return {"matches": [{"novelty": -6.196, "found": found}], "columns": 2}
 
 
+RECORD = {
+    **{"rows": 4, "published_rows": 3, "scored_rows": 3},
+    **{"accuracy": 0.667, "log_loss": 7.469, "temperature": 0.7},
+}
 REPORT = {
     **{"entries": 1, "entries_touched": 0, "bits_recomputed": 0, "bits_certified": 0},
     **{"bits_flipped": 0, "homes_checked": 0, "homes_moved": 0, "seconds": 0.001, "dry_run": False},
 }
 EXAMPLES: dict[str, Example] = {
     "/learn": Example(
-        {"rows": [BOOTS, HAT], "labels": ["boots", "hats"]}, {"learned": 2, "labels": 2}
+        {"rows": [BOOTS, HAT, CAP], "labels": ["boots", "hats", "boots"]},
+        {"learned": 3, "labels": 2},
     ),
+    "/forget": Example({"rows": [CAP], "labels": ["boots"]}, {"forgotten": 1}),
     "/ingest": Example(
         {
             "rows": [BOOTS, HAT],
@@ -53,14 +59,14 @@ EXAMPLES: dict[str, Example] = {
     ),
     "/add": Example({"rows": [CAP], "ids": ["sku-3"]}, {"ids": ["sku-3"]}),
     "/attach": Example({"ids": ["sku-2"], "payloads": [{"title": "straw hat"}]}, {"attached": 1}),
-    "/search": Example({"rows": [CAP], "k": 2}, _found(-8.952, -8.952)),
+    "/search": Example({"rows": [CAP], "k": 2}, _found(-6.196, -6.196)),
     "/radius": Example({"rows": [CAP], "r": 1}, _found(0, 0)),
     "/get": Example(
         {"ids": ["sku-1", "sku-3"]},
         {
             "entries": [
                 {**_told("sku-1", ["boots"], None, "red boots"), "code": None},
-                {**_told("sku-3", [], 0, None), "code": [0, 1, 0, 0, 1, 1, 1, 0]},
+                {**_told("sku-3", [], 0, None), "code": [0, 0, 0, 1, 0, 1, 1, 1]},
             ]
         },
     ),
@@ -84,9 +90,12 @@ EXAMPLES: dict[str, Example] = {
             "labels": [
                 {
                     **{"label": label, "cycle": 0, "entries": 1, "lessons": 2},
-                    "codeword": [sign * bit for bit in (1, -1, 1, 1, -1, -1, -1, 1)],
+                    **{"accuracy": accuracy, "codeword": word},
                 }
-                for label, sign in (("boots", 1), ("hats", -1))
+                for label, accuracy, word in (
+                    ("boots", 0.5, [1, -1, -1, 1, 1, -1, 1, -1]),
+                    ("hats", 1.0, [-1, -1, -1, 1, -1, 1, 1, 1]),
+                )
             ],
         },
     ),
@@ -95,8 +104,9 @@ EXAMPLES: dict[str, Example] = {
         {
             **{"entries": 3, "arrived": 3, "labelled": 2, "unlabelled": 1, "coded": 1},
             **{"read_only": 0, "labels": 2, "cycles": 1, "width": 8, "coding": "home"},
-            **{"stale_bits": 0, "mapping_version": 51, "hasher_version": 51},
-            **{"method": "everhash", "dim": 4, "bits": 8, "bytes": 118784, "commit": 4},
+            **{"stale_bits": 0, "mapping_version": 72, "hasher_version": 72},
+            **{"method": "everhash", "learned": RECORD, "dim": 4, "bits": 8},
+            **{"bytes": 163840, "commit": 5},
             **{"last_refresh": None, "version": "0.1.0", "readonly": False},
         },
     ),

@@ -18,6 +18,7 @@ BODY = "everhash.body"
 """Where a body stands in the scope of its request."""
 TAKING = {
     "/learn",
+    "/forget",
     "/add",
     "/ingest",
     "/attach",

@@ -92,6 +92,7 @@ def tell_labels(collection: Collection, start: int, limit: int) -> dict[str, Any
             "cycle": info.cycle,
             "entries": info.entries,
             "lessons": info.lessons,
+            "accuracy": info.accuracy,
             "codeword": None if info.codeword is None else info.codeword.tolist(),
         }
         for info in infos

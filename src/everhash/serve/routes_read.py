@@ -43,7 +43,10 @@ EVENT = {
     "type": "object",
     "properties": {
         "event": {
-            "enum": ["stats", "learned", "added", "labelled", "removed", "refreshed"],
+            "enum": [
+                *("stats", "learned", "forgotten", "added"),
+                *("labelled", "removed", "refreshed"),
+            ],
             "type": "string",
         },
         "data": {"type": "string", "description": "A JSON object."},

@@ -34,9 +34,9 @@ class Write(NamedTuple):
     """Makes the call of what the body holds."""
 
 
-def _learn(given: Given) -> Call:
+def _teach(how: Callable[..., Done], given: Given) -> Call:
     rows, labels = rows_of(given, limits.ROWS), labels_of(given)
-    return partial(writing.learn, rows=rows, labels=labels)
+    return partial(how, rows=rows, labels=labels)
 
 
 def _enter(how: Callable[..., Done], given: Given) -> Call:
@@ -68,7 +68,14 @@ WRITES = (
         "Move the mapping by rows and their labels; index nothing.",
         schemas.LearnRequest,
         schemas.Learned,
-        _learn,
+        partial(_teach, writing.learn),
+    ),
+    Write(
+        "/forget",
+        "Take back rows that were learned, given as they were; entries stay as they are.",
+        schemas.ForgetRequest,
+        schemas.Forgotten,
+        partial(_teach, writing.forget),
     ),
     Write(
         "/add",

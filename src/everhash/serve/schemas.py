@@ -78,6 +78,10 @@ class LearnRequest(Request):
     labels: list[RowLabels] | None = Field(None, examples=[["shoes"]])
 
 
+class ForgetRequest(LearnRequest):
+    """Rows that were learned, with the labels they had."""
+
+
 class AddRequest(Request):
     """Rows to add, with what they are called and carry."""
 
@@ -179,6 +183,10 @@ class LabelInfo(BaseModel):
     cycle: int
     entries: int
     lessons: int | None = Field(description="Rows of it that were learned; null if not counted.")
+    accuracy: float | None = Field(
+        description="Share of its rows that were taken for it before they were learned; null if "
+        "none was scored."
+    )
     codeword: list[int] | None
 
 
@@ -187,6 +195,21 @@ class LabelsPage(BaseModel):
 
     total: int
     labels: list[LabelInfo]
+
+
+class Record(BaseModel):
+    """What was learned, and how good the learner was on rows it had not learned yet."""
+
+    rows: int = Field(description="Rows learned and not forgotten.")
+    published_rows: int = Field(description="Rows there were when all labels were last solved.")
+    scored_rows: int = Field(description="Rows that were scored before they were learned.")
+    accuracy: float | None = Field(
+        description="Share of those whose likeliest label was theirs; null if there are none."
+    )
+    log_loss: float | None = Field(
+        description="Mean of -log of the probability that their labels were given."
+    )
+    temperature: float = Field(description="What scores are divided by to be probabilities.")
 
 
 class Stats(BaseModel):
@@ -198,6 +221,7 @@ class Stats(BaseModel):
     cycles: int
     width: int
     stale_bits: int
+    learned: Record | None = Field(description="null where the method keeps no record.")
     dim: int
     bits: int
     version: str = Field(description="Of everhash.")
@@ -209,6 +233,12 @@ class Learned(BaseModel):
 
     learned: int
     labels: int
+
+
+class Forgotten(BaseModel):
+    """How many rows were taken back."""
+
+    forgotten: int
 
 
 class Added(BaseModel):
@@ -281,7 +311,7 @@ class Problem(BaseModel):
 
 
 REQUESTS: tuple[type[Request], ...] = (
-    *(SearchRequest, RadiusRequest, LearnRequest, AddRequest),
+    *(SearchRequest, RadiusRequest, LearnRequest, ForgetRequest, AddRequest),
     *(IdsRequest, AttachRequest, LabelRequest),
 )
 """What no route's signature names, and the document has to define."""

@@ -28,6 +28,13 @@ def learn(collection: Collection, rows: Rows, labels: list[Any] | None) -> Done:
     return Done({"learned": len(rows), "labels": len(collection.hasher.words_)}, [told])
 
 
+def forget(collection: Collection, rows: Rows, labels: list[Any] | None) -> Done:
+    """Take back rows that were learned."""
+    collection.forget(rows, labels)
+    told = {"rows": len(rows)}
+    return Done({"forgotten": len(rows)}, [("forgotten", told)])
+
+
 def add(
     collection: Collection,
     rows: Rows,

@@ -74,6 +74,13 @@ NAN = float("nan")
         ("/learn", {"rows": ROWS, "labels": ["x" * 257]}, 422, "LimitError", "256"),
         ("/learn", {"rows": ROWS, "labels": [10**300]}, 422, "LimitError", "256"),
         ("/learn", {"rows": [[1.0]], "labels": ["x"]}, 422, "DimensionError", "1 features"),
+        ("/forget", {"labels": ["ant"]}, 422, "InputError", "field 'rows' is missing"),
+        ("/forget", {"rows": ROWS, "labels": []}, 422, "LabelError", "1 rows but 0 labels"),
+        ("/forget", {"rows": ROWS, "labels": ["yak"]}, 404, "UnknownNameError", "yak"),
+        ("/forget", {"rows": ROWS, "labels": ["ant"]}, 422, "InputError", "was not learned"),
+        ("/forget", {"rows": 61 * ROWS, "labels": 61 * ["ant"]}, 422, "InputError", "more rows"),
+        ("/forget", {"rows": [[1.0]], "labels": ["ant"]}, 422, "DimensionError", "1 features"),
+        ("/forget", {"rows": ROWS, "ids": [1]}, 422, "InputError", "'ids' is unknown"),
         ("/add", {"rows": ROWS, "ids": [0]}, 409, "DuplicateIdError", "id 0 is taken"),
         ("/add", {"rows": [ROW, ROW], "ids": ["a", "a"]}, 409, "DuplicateIdError", "taken"),
         ("/add", {"rows": ROWS, "ids": [1, 2]}, 422, "IdError", "1 rows but 2 ids"),
@@ -149,6 +156,7 @@ def test_errors_carry_their_values(reading: Served) -> None:
         ("/search", {"ids": list(range(1001))}, "1001 queries"),
         ("/radius", {"rows": 1001 * ROWS, "r": 1}, "1001 queries"),
         ("/add", {"rows": 10_001 * [[1.0]]}, "10001 rows"),
+        ("/forget", {"rows": 10_001 * [[1.0]]}, "10001 rows"),
         ("/get", {"ids": list(range(10_001))}, "10001 ids"),
         ("/remove", {"ids": list(range(10_001))}, "10001 ids"),
     ],
@@ -284,7 +292,7 @@ def test_a_collection_served_for_reading_takes_no_writes(tmp_path: Path) -> None
     with filled(path) as writer:
         opener = everhash.open
         with serving(lambda: opener(path, readonly=True), readonly=True) as served:
-            for route in ("/learn", "/add", "/ingest"):
+            for route in ("/learn", "/forget", "/add", "/ingest"):
                 error = error_of(served.post(route, {"rows": ROWS}))
                 assert (error["status"], error["code"], error["exit"]) == (409, "ReadOnlyError", 7)
             bodies = {"/label": {"ids": [1], "labels": ["x"]}, "/remove": {"ids": [1]}}

@@ -65,8 +65,9 @@ def test_every_route_with_json_has_its_example_in_the_document() -> None:
 def test_requests_fit_their_models() -> None:
     models: dict[str, type[schemas.Request]] = {
         **{"/search": schemas.SearchRequest, "/radius": schemas.RadiusRequest},
-        **{"/learn": schemas.LearnRequest, "/add": schemas.AddRequest},
-        **{"/ingest": schemas.AddRequest, "/attach": schemas.AttachRequest},
+        **{"/learn": schemas.LearnRequest, "/forget": schemas.ForgetRequest},
+        **{"/add": schemas.AddRequest, "/ingest": schemas.AddRequest},
+        **{"/attach": schemas.AttachRequest},
         **{"/label": schemas.LabelRequest, "/remove": schemas.IdsRequest},
         **{"/get": schemas.IdsRequest, "/has": schemas.IdsRequest},
     }

@@ -69,6 +69,7 @@ def test_stats_are_the_collections_without_its_path(reading: Served, stored: Col
     del own["path"]
     assert stats == {**own, "version": everhash.__version__, "readonly": False}
     assert (stats["entries"], stats["labels"], stats["dim"], stats["bits"]) == (60, 3, DIM, 16)
+    assert stats["learned"]["rows"] == 40
 
 
 def test_stats_count_labels_before_there_is_an_entry() -> None:
@@ -87,13 +88,13 @@ def test_labels_come_in_pages(reading: Served, stored: Collection) -> None:
     for got, info in zip(whole["labels"], infos, strict=True):
         assert info.codeword is not None
         assert got["codeword"] == info.codeword.tolist()
-        assert (got["cycle"], got["entries"], got["lessons"]) == info_of(info)
+        assert (got["cycle"], got["entries"], got["lessons"], got["accuracy"]) == info_of(info)
     part = reading.get("/labels", params={"start": 1, "limit": 1}).json()
     assert part == {"total": 3, "labels": whole["labels"][1:2]}
 
 
 def info_of(info: Any) -> tuple[Any, ...]:
-    return info.cycle, info.entries, info.lessons
+    return info.cycle, info.entries, info.lessons, info.accuracy
 
 
 def test_entries_come_in_pages(reading: Served, stored: Collection) -> None:
@@ -270,6 +271,9 @@ def test_writes_do_what_the_collection_does(writing: Served, collection: Collect
         learned = writing.post("/learn", {"rows": X.tolist(), "labels": y}).json()
         other.learn(X, y)
         assert learned == {"learned": 6, "labels": 3}
+        body = {"rows": X[2:4].tolist(), "labels": y[2:4]}
+        assert writing.post("/forget", body).json() == {"forgotten": 2}
+        other.forget(X[2:4], y[2:4])
         labels: list[Any] = ["new", None, ["ant", "bee"], 4, 2.5, True]
         sets = [set(label) if isinstance(label, list) else label for label in labels]
         ids = ["a", 100, "c", 101, "e", 102]
@@ -290,6 +294,37 @@ def same(a: Collection, b: Collection) -> None:
     """Hold two collections to be alike."""
     assert [entry_told(entry) for entry in a.entries()] == [entry_told(e) for e in b.entries()]
     np.testing.assert_array_equal(a.hasher.margins(Q), b.hasher.margins(Q))
+
+
+def test_what_was_learned_can_be_forgotten_in_any_form(
+    writing: Served, collection: Collection
+) -> None:
+    X, y = rows(4, seed=5)
+    before = [info.lessons for info in collection.labels()]
+    table, told = arrow({"vector": vectors(X), "label": y}), {"rows": X.tolist(), "labels": y}
+    for body, kind in ((json.dumps(told).encode(), "application/json"), (table, ARROW)):
+        assert writing.send("/learn", body, kind).json() == {"learned": 4, "labels": 3}
+        assert writing.get("/stats").json()["learned"]["rows"] == 44
+        assert writing.send("/forget", body, kind).json() == {"forgotten": 4}
+        assert writing.get("/stats").json()["learned"]["rows"] == 40
+        assert [info.lessons for info in collection.labels()] == before
+        assert error_of(writing.send("/forget", body, kind))["code"] == "InputError"
+    assert writing.send("/forget", npy(X), NPY).json() == {"forgotten": 4}  # none has a label
+    assert writing.get("/stats").json()["learned"]["rows"] == 40
+
+
+def test_a_method_that_cannot_forget_says_so() -> None:
+    X, y = rows(9)
+    body = {"rows": X.tolist(), "labels": y}
+    hasher = everhash.OnlineHasher(16, learner="sgd")
+    for options in ({"method": "mihash"}, {"hasher": hasher}):
+        with everhash.create(None, DIM, **options) as collection, serving(collection) as served:
+            assert served.post("/learn", body).status_code == 200
+            assert served.get("/stats").json()["learned"] is None
+            assert {told["accuracy"] for told in served.get("/labels").json()["labels"]} == {None}
+            error = error_of(served.post("/forget", body))
+            assert (error["status"], error["code"]) == (422, "OptionError")
+            assert "cannot forget" in error["message"]
 
 
 def test_tables_and_arrays_can_be_written(writing: Served, collection: Collection) -> None:

@@ -14,7 +14,7 @@ from everhash.learn.stream_hasher import StreamHasher
 
 Rows = NDArray[np.int64]
 EVERY = 100
-"""Rows learned between two refreshes."""
+"""Rows learned between two refreshes, at least."""
 
 
 def keep_fresh(
@@ -22,12 +22,17 @@ def keep_fresh(
 ) -> Iterator[list[RefreshReport]]:
     """Learn a stream; yield what each index did whenever it was refreshed.
 
-    All indexes are of this hasher. Entries join them, without labels, after the first rows.
+    All indexes are of this hasher. Entries join them, without labels, after the first rows. They
+    are refreshed when a function has changed: after each batch where every row moves functions,
+    after a publication where only that does.
     """
     first, *later = np.array_split(stream, max(1, len(stream) // EVERY))
     hasher.partial_fit(data.X[first], data.y[first])
     for index in indexes:
         index.add(data.X[entries])
+    version = hasher.version_
     for batch in later:
         hasher.partial_fit(data.X[batch], data.y[batch])
-        yield [index.refresh() for index in indexes]
+        if hasher.version_ != version:
+            version = hasher.version_
+            yield [index.refresh() for index in indexes]

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = {"everhash": "#0072b2", "paper": "#d55e00"}
-"""Ours; these two are told apart by everybody, whatever colours they see."""
+COLOURS = {"everhash": "#0072b2", "everhash-sgd": "#009e73", "paper": "#d55e00"}
+"""Ours; these are told apart by everybody, whatever colours they see."""
 MUTED, LIGHT, FAINT, INK = "#808080", "#a6a6a6", "#dddddd", "#333333"
 DASHES = ("-", "--", ":", "-.")
 """Of the other methods, in turn."""

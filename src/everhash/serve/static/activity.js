@@ -33,6 +33,7 @@ export class Activity {
       this.tallies[name] = { sum: 0, shown };
     }
     hear(stream, "learned", (told) => this.#learned(told));
+    hear(stream, "forgotten", ({ rows }) => this.#forgotten(rows));
     hear(stream, "added", (told) => this.#added(told));
     hear(stream, "labelled", (told) => this.#entries("labelled", told));
     hear(stream, "removed", (told) => this.#entries("removed", told));
@@ -45,6 +46,11 @@ export class Activity {
     this.#arrived(rows);
     this.#greet(new_labels);
     this.#merge("learned", rows, (n) => `learned ${counted(n, "row")}`);
+  }
+
+  /** @param {number} rows */
+  #forgotten(rows) {
+    this.#merge("forgotten", rows, (n) => `forgot ${counted(n, "row")}`);
   }
 
   /** @param {{count: number}} told */

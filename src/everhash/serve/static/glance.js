@@ -1,7 +1,7 @@
-/** The collection in seven numbers, and the button that refreshes it. */
+/** The collection in eight numbers, and the button that refreshes it. */
 
 import { button, byId, el, setText } from "./dom.js";
-import { bytes, count, counted, entriesCounted, exact } from "./words.js";
+import { bytes, count, counted, entriesCounted, exact, share } from "./words.js";
 
 const SPOKEN_EVERY = 10_000; // milliseconds
 const POLL = 300;
@@ -13,6 +13,7 @@ const TILES = [
   ["cycles", "Cycles", count, "groups of labels that share hash functions"],
   ["width", "Width", count, "hash functions of all cycles, in bits"],
   ["rows_learned", "Rows learned", count, "lessons the mapping has had"],
+  ["accuracy", "Accuracy", share, "rows given the right label before they were learned"],
   ["bytes", "File", bytes, "size of the collection's file; new entries wait in the log beside it"],
   ["stale_bits", "Stale bits", count, "stored bits older than the function that made them"],
 ];
@@ -32,6 +33,7 @@ export class Glance {
     /** @type {Object<string, {tile: HTMLElement, value: HTMLElement, note: HTMLElement}>} */
     this.tiles = {};
     for (const [name, title] of TILES) this.#add(name, title);
+    this.tiles.accuracy.tile.hidden = true;
     const look = { max: 1, hidden: true, "aria-label": "progress of the refresh" };
     this.progress = el("progress", look);
     const props = { id: "refresh", class: "small", title: REFRESH };
@@ -55,8 +57,9 @@ export class Glance {
     for (const [name, , format, meaning] of TILES) {
       const { tile, value } = this.tiles[name];
       setText(value, format(stats[name]));
-      tile.title = `${exact(stats[name])}: ${meaning}`;
+      tile.title = `${(format === share ? share : exact)(stats[name])}: ${meaning}`;
     }
+    this.tiles.accuracy.tile.hidden = stats.accuracy === null;
     for (const [name, text] of Object.entries(notes(stats))) setText(this.tiles[name].note, text);
     this.button.hidden = Boolean(stats.readonly);
     this.#speak(stats);
@@ -99,14 +102,16 @@ export class Glance {
 }
 
 /** What stands below some of the numbers. @param {any} stats */
-function notes({ entries, unlabelled, width, bits, stale_bits, coded, coding, bytes: size }) {
+function notes(stats) {
+  const { learned, entries, unlabelled, width, bits, stale_bits, coded, coding } = stats;
   const stored = (coded ?? 0) * (coding === "full" ? width : bits);
-  const share = stored ? (100 * stale_bits) / stored : 0;
+  const stale = stored ? (100 * stale_bits) / stored : 0;
   return {
     entries: entries ? `${count(unlabelled)} unlabelled` : "",
     width: width ? `${bits} bits a cycle` : "",
-    bytes: size ? "without its log" : "",
-    stale_bits: stored ? `${share.toFixed(share ? 1 : 0)} % of those stored` : "",
+    accuracy: learned ? `on ${counted(learned.scored_rows, "new row")}` : "",
+    bytes: stats.bytes ? "without its log" : "",
+    stale_bits: stored ? `${stale.toFixed(stale ? 1 : 0)} % of those stored` : "",
   };
 }
 

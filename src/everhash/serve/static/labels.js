@@ -7,10 +7,10 @@ const MOST = 20_000; // beyond that the page shows the first ones and says so
 
 /**
  * @typedef {{label: any, cycle: number, entries: number, lessons: number|null,
- *   codeword: Int8Array|null}} Label
+ *   accuracy: number|null, codeword: Int8Array|null}} Label
  */
 
-/** Dispatches `grown` (new labels) and `counted` (entries and lessons have changed). */
+/** Dispatches `grown` (new labels) and `counted` (how labels stand has changed). */
 export class Labels extends EventTarget {
   /** @param {import("./api.js").Api} api */
   constructor(api) {
@@ -61,13 +61,13 @@ export class Labels extends EventTarget {
     }
   }
 
-  /** Ask again how many entries and lessons the first labels have. */
+  /** Ask again how the first labels stand. */
   async recount() {
     if (!this.list.length || this.loading) return;
     const told = await this.api.get("labels", { start: 0, limit: PAGE });
-    for (const { label, entries, lessons } of told.labels) {
+    for (const { label, entries, lessons, accuracy } of told.labels) {
       const known = this.known.get(same(label));
-      if (known) Object.assign(known, { entries, lessons });
+      if (known) Object.assign(known, { entries, lessons, accuracy });
     }
     this.#tell("counted", {});
   }

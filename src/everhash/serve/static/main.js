@@ -40,7 +40,7 @@ function take(stats) {
   page.stats = stats;
   page.readonly = Boolean(stats.readonly);
   byId("readonly").hidden = !page.readonly;
-  glance.show(withLessons(stats));
+  glance.show(figures(stats));
   matrix.show(stats);
   page.entries.grown(stats);
   labels.reach(stats.labels).then(() => matrix.show(stats), complain);
@@ -51,9 +51,10 @@ function take(stats) {
   recount();
 }
 
-/** A server may not count the rows learned; their labels do. @param {any} stats */
-function withLessons(stats) {
-  return { rows_learned: labels.lessons, ...stats };
+/** Where a method keeps no record of what it learned, its labels do. @param {any} stats */
+function figures(stats) {
+  const { rows, accuracy } = stats.learned ?? { rows: labels.lessons, accuracy: null };
+  return { rows_learned: rows, accuracy, ...stats };
 }
 
 /** Ask how many lessons labels have had, now and then. */
@@ -123,7 +124,7 @@ startTheme(() => {
 });
 addEventListener("resize", redrawCodes);
 for (const type of ["grown", "counted"]) {
-  hear(labels, type, () => page.stats && glance.show(withLessons(page.stats)));
+  hear(labels, type, () => page.stats && glance.show(figures(page.stats)));
 }
 hear(stream, "connection", connection);
 hear(stream, "stats", take);

@@ -6,7 +6,7 @@
 import { byId, hear, setText, sized } from "./dom.js";
 import { MatrixMap } from "./matrix_map.js";
 import { HEAD, paint } from "./matrix_paint.js";
-import { count, counted, entriesCounted, labelText, signs } from "./words.js";
+import { count, counted, entriesCounted, labelText, share, signs } from "./words.js";
 
 const CELL = [4, 32]; // narrowest and widest, in pixels
 const ROW = [15, 27]; // lowest and highest row
@@ -213,6 +213,7 @@ export class Matrix {
     if (bit >= 0) parts.push(`bit ${bit}: ${sign}`);
     parts.push(entriesCounted(label.entries));
     if (label.lessons !== null) parts.push(counted(label.lessons, "lesson"));
+    if (label.accuracy !== null) parts.push(`accuracy ${share(label.accuracy)}`);
     parts.push(`word ${label.codeword ? signs(label.codeword) : "none"}`);
     return parts.join(" · ");
   }

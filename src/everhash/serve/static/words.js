@@ -62,6 +62,15 @@ export function entriesCounted(n) {
 }
 
 /**
+ * 0.94 -> "94.0 %"; "" where it is not known
+ * @param {number|null|undefined} x
+ */
+export function share(x) {
+  if (x === null || x === undefined) return "";
+  return `${(100 * x).toFixed(x === 1 ? 0 : 1)} %`;
+}
+
+/**
  * Distances and novelty: four digits are enough to compare them.
  * @param {number|null} x
  */

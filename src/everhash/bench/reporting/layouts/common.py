@@ -10,7 +10,7 @@ from everhash.bench.reporting.beaten import where_beaten
 from everhash.bench.reporting.document import Part, Series
 from everhash.bench.reporting.samples import (
     DISTANCES,
-    OURS,
+    OUR_METHODS,
     Column,
     Lines,
     Where,
@@ -165,7 +165,7 @@ def curves(
         )
         if points:
             found[line] = Series(rows[0]["method"], points, (line,))
-    ours = [line for line in found if line in (OURS, "paper")]
+    ours = [line for line in found if line in OUR_METHODS]
     others = sorted(
         (line for line in found if line not in ours), key=lambda line: _mean(found, line)
     )

@@ -81,9 +81,9 @@ def _upkeep(rows: Sequence[Row], lines: Lines, bits: int) -> Iterator[Part]:
     yield (
         "Function updates: how often any hash function changed, which is what the paper counts, "
         "as each change makes one bit of every entry stale. Bits recomputed and flipped: of an "
-        f"unlabelled entry, with a refresh every {EVERY} rows; mean of at most {KEPT_FRESH:,} "
-        "entries that were not learned. Width: bits of all cycles; an entry keeps those of its "
-        f"home cycle. Learning: the best of the seeds. {setting(rows)}"
+        f"unlabelled entry, with a refresh after {EVERY} rows in which a function has changed; "
+        f"mean of at most {KEPT_FRESH:,} entries that were not learned. Width: bits of all cycles; "
+        f"an entry keeps those of its home cycle. Learning: the best of the seeds. {setting(rows)}"
     )
 
 
