@@ -38,12 +38,8 @@ OURS: dict[str, Make] = {
     "sgd": lambda: OnlineHasher(bits=16, labels_per_cycle=3, learner="sgd"),
     "paper": lambda: OnlineHasher.paper(16),
     "paper in cycles": lambda: OnlineHasher.paper(16, labels_per_cycle=4),
-    "squared hinge": lambda: OnlineHasher(
-        bits=16, learner="sgd", loss="squared_hinge", step=0.1
-    ),
-    "logistic": lambda: OnlineHasher(
-        bits=16, learner="sgd", loss="logistic", schedule="sqrt"
-    ),
+    "squared hinge": lambda: OnlineHasher(bits=16, learner="sgd", loss="squared_hinge", step=0.1),
+    "logistic": lambda: OnlineHasher(bits=16, learner="sgd", loss="logistic", schedule="sqrt"),
     "hadamard": lambda: OnlineHasher(
         bits=16, labels_per_cycle=4, learner="sgd", codebook="hadamard", replay=2
     ),

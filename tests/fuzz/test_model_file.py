@@ -203,7 +203,9 @@ def test_what_may_change_while_learning_comes_back_changed(tmp_path: Path) -> No
 # Saving
 
 
-@pytest.mark.parametrize("changed", [{"bits": 5}, {"codebook": OWN_WORDS}, {"publish": "fast"}, {"step": 0.5}])
+@pytest.mark.parametrize(
+    "changed", [{"bits": 5}, {"codebook": OWN_WORDS}, {"publish": "fast"}, {"step": 0.5}]
+)
 def test_options_that_no_longer_fit_are_not_saved(changed: State, tmp_path: Path) -> None:
     X, y = stream(20)
     hasher = OnlineHasher(bits=4).partial_fit(X, y).set_params(**changed)
@@ -277,7 +279,7 @@ def test_a_saved_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> Non
 
 def test_the_file_is_plain_safetensors_with_the_documented_parts(tmp_path: Path) -> None:
     X, y = stream(30)
-    options = {"codebook": OWN_WORDS, "center": OWN_CENTER, "labels_per_cycle": 3}
+    options: State = {"codebook": OWN_WORDS, "center": OWN_CENTER, "labels_per_cycle": 3}
     OnlineHasher(bits=4, learner="sgd", **options).partial_fit(X, y).save(tmp_path / "model")
     with safe_open(tmp_path / "model", framework="numpy") as file:
         assert set(file.metadata()) == {"everhash"}
@@ -507,7 +509,9 @@ def test_an_array_of_another_type_shape_or_none_at_all_is_refused(
         array[..., None],
     ):
         changed = {**arrays, name: np.array(other, order="C")}
-        refused(craft(tmp_path / "model", state, changed), "array|slots|labels|cycles|center|features")
+        refused(
+            craft(tmp_path / "model", state, changed), "array|slots|labels|cycles|center|features"
+        )
     missing = {key: value for key, value in arrays.items() if key != name}
     refused(craft(tmp_path / "model", state, missing), f"KeyError.*{name}")
 
@@ -622,7 +626,10 @@ CONTRADICTIONS: dict[str, tuple[Edit, str]] = {
     "functions of other features": (reshape_last(3, 3, 5), "last"),
     "bits that do not fit": (tell("params.bits", 4), "codewords"),
     "more bits than supported": (reshape_last(1, limits.WIDTH + 1, 1), f"at most {limits.WIDTH}"),
-    "more features than supported": (swap("center", np.zeros(limits.DIMS + 1, np.float32)), "features"),
+    "more features than supported": (
+        swap("center", np.zeros(limits.DIMS + 1, np.float32)),
+        "features",
+    ),
     "no features": (swap("center", np.zeros(0, np.float32)), "0 features"),
     "no bits": (reshape_last(3, 0, 4), "bits must be"),
     "no cycles": (reshape_last(0, 3, 4), "last"),

@@ -52,7 +52,7 @@ def test_replay_keeps_a_stream_sorted_by_label_from_forgetting(digits: Stream) -
         distances = asymmetric(hasher.margins(digits.X[asked]), hasher.encode_labels())
         return mean_average_precision(distances, digits.y[asked, None] == np.arange(10))
 
-    def mean(**options: int) -> float:
+    def mean(**options: Any) -> float:
         hashers = (OnlineHasher(learner="sgd", random_state=seed, **options) for seed in range(3))
         return float(np.mean([score(hasher) for hasher in hashers]))
 

@@ -374,7 +374,7 @@ def lift(U: Floats, signs: Signs, features: int) -> Floats:
         turned = np.hstack([rotate(filled, each) for each in signs[1:]])[:, :features]
         rectified = np.maximum(turned, np.float32(0))
         lengths = np.sqrt((rectified * rectified).sum(axis=1, keepdims=True))
-        parts.append(rectified / np.where(lengths > 0, lengths, np.float32(1)))
+        parts.append((rectified / np.where(lengths > 0, lengths, 1)).astype(np.float32))
     parts.append(np.ones((len(U), 1), np.float32))
     lifted: Floats = np.hstack(parts) * np.float32(1 / np.sqrt(len(parts)))
     return lifted

@@ -22,7 +22,8 @@ class Classifying(StreamHasher):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return (n,) the likeliest label of each row."""
-        return _as_array(self.labels_)[self._scores(X).argmax(axis=1)]
+        best: NDArray[Any] = _as_array(self.labels_)[self._scores(X).argmax(axis=1)]
+        return best
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float32]:
         """Return (n, n_labels) how likely each label is, in the order of `labels_`.
@@ -31,8 +32,7 @@ class Classifying(StreamHasher):
         sgd learner, which keeps no account of that, are not.
         """
         scores = self._scores(X) * np.float32(self._inverse_temperature())
-        best = scores.max(axis=1, keepdims=True)
-        powers = np.exp(np.where(np.isfinite(best), scores - best, np.float32(0)))
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
         shares: NDArray[np.float32] = powers / powers.sum(axis=1, keepdims=True)
         return shares
 

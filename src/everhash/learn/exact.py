@@ -50,7 +50,7 @@ class Due(NamedTuple):
 
     row: int
     label: int
-    count: int
+    rows: int
     """Rows of the label by then."""
 
 
@@ -96,7 +96,7 @@ class ExactLearner:
     @property
     def updates(self) -> Counts:
         """(n_cycles, k) how often each function has changed."""
-        return np.repeat(self.served.changes.rows[:, None], self.functions.shape[1], axis=1)
+        return self.served.updates
 
     @property
     def n_labels(self) -> int:
@@ -213,7 +213,7 @@ class ExactLearner:
             until = int(np.searchsorted(rows, due.row, side="right"))
             mine = rows[:until][labels[:until] == due.label]
             total = self.memory.sum_of(due.label) + Q[mine].sum(axis=0, dtype=np.float64)
-            self._waiting[due.label] = (total, due.count)
+            self._waiting[due.label] = (total, due.rows)
 
     def _solve_waiting(self) -> None:
         """Solve labels alone; only their own cycles move."""
@@ -260,7 +260,7 @@ class ExactLearner:
             self.searched_rows = memory.rows if search or memory.few else self.searched_rows
         self.published.replace(memory.counts.rows.copy())
         self.solved.replace(memory.counts.rows.copy())
-        self.served.changes.rows[:] += 1
+        self.served.publications += 1
         self.served.serve(np.arange(len(memory.counts)), weights, self.mean)
         self.record.calibrate()
 

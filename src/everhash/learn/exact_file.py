@@ -1,7 +1,8 @@
 """What a hasher's file holds of the exact learner; see `model_file`.
 
-state     lessons, published_rows, searched_rows, penalty, has_inverse, settled, rows (of sums; None
-          while rows are kept), record: offered, rows, right, loss, inverse_temperature
+state     lessons, publications, published_rows, searched_rows, penalty, has_inverse, settled,
+          rows (of sums; None while rows are kept), record: offered, rows, right, loss,
+          inverse_temperature
 arrays    center, mean, counts, solved, published, classifiers, changes, losses, label_rows,
           label_right
           while rows are kept: few, few_rows, few_labels
@@ -42,6 +43,7 @@ def write(learner: ExactLearner, state: dict[str, Any], arrays: Arrays) -> None:
     memory, record = learner.memory, learner.record
     state |= {name: getattr(learner, name) for name in COUNTED}
     state |= {
+        "publications": learner.served.publications,
         "penalty": learner.penalty,
         "has_inverse": learner.inverse is not None,
         "settled": memory.settled,
@@ -89,6 +91,7 @@ def read(learner: ExactLearner, state: dict[str, Any], arrays: Arrays, n_cycles:
     n, width = learner.n_labels, learner.view.width
     for name in COUNTED:
         setattr(learner, name, count_of(state[name], MOST))
+    learner.served.publications = count_of(state["publications"], MOST)
     learner.penalty = count_of(state["penalty"], len(PENALTIES))
     memory = learner.memory
     learner.view = memory.view = memory.view.moved_to(array_of(arrays, "center", np.float32, 1))
@@ -143,7 +146,9 @@ def _read_few(learner: ExactLearner, arrays: Arrays, n_labels: int) -> None:
 def _read_sums(learner: ExactLearner, arrays: Arrays, rows: int) -> None:
     memory, n, width = learner.memory, learner.n_labels, learner.view.width - 1
     counts = memory.counts.rows
-    require(memory.settled and counts.max(initial=0) <= rows, "labels have more rows than there are")
+    require(
+        memory.settled and counts.max(initial=0) <= rows, "labels have more rows than there are"
+    )
     total = _whole(arrays, "total", (width,), GRID * rows)
     labels = _whole(arrays, "label_sums", (n, width), GRID * rows)
     fits = bool((np.abs(labels).max(axis=1, initial=0) <= GRID * counts).all())

@@ -35,7 +35,8 @@ class FewRows:
 
     def of(self, label: int) -> Floats:
         """Return the rows of a label."""
-        return self.X.rows[self.rows.rows[self.labels.rows == label]]
+        found: Floats = self.X.rows[self.rows.rows[self.labels.rows == label]]
+        return found
 
     def targets(self, n_labels: int) -> NDArray[np.float64]:
         """Return (n, n_labels) 1 where a row has a label."""
@@ -46,7 +47,9 @@ class FewRows:
     def remove(self, X: Floats, rows: Counts, labels: Counts) -> int | None:
         """Take rows away again, the first alike for each; or return the first that is not there."""
         places = defaultdict(list)
-        for place, name in reversed(list(enumerate(_names(self.X.rows, self.rows.rows, self.labels.rows)))):
+        for place, name in reversed(
+            list(enumerate(_names(self.X.rows, self.rows.rows, self.labels.rows)))
+        ):
             places[name].append(place)
         gone = []
         for row, name in enumerate(_names(X, rows, labels)):

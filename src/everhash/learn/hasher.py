@@ -57,7 +57,6 @@ from everhash.learn.sgd import SgdLearner
 from everhash.learn.views import View
 from everhash.stream import Labels
 
-
 UNCALIBRATED = 10.0
 """What the sgd learner's scores, the mean margin towards a word, are multiplied with."""
 
@@ -164,10 +163,9 @@ class OnlineHasher(Classifying):
         self._numbers: dict[Hashable, int] = {}
         self._words: GrowingArray[np.int8] = GrowingArray((options.bits,), np.int8)
         self._book = Codebook(options.codebook, bits=options.bits, seed=seed)
-        make = {"exact": ExactLearner, "sgd": SgdLearner}[options.learner]
-        self._learner: ExactLearner | SgdLearner = make(
-            self._words, self.n_features_in_, options, seed
-        )
+        make = ExactLearner if options.learner == "exact" else SgdLearner
+        self._learner: ExactLearner | SgdLearner
+        self._learner = make(self._words, self.n_features_in_, options, seed)
         self._learner.open_cycle()
 
     def _assign_codewords(self, labels: list[Hashable]) -> list[Hashable]:

@@ -69,7 +69,8 @@ class Record:
         """Return those of the labelled rows arriving that are to be scored."""
         numbers = self.offered + np.arange(len(rows))
         self.offered += len(rows)
-        return rows[(numbers < ALL) | (numbers % EVERY == 0)]
+        picked: Counts = rows[(numbers < ALL) | (numbers % EVERY == 0)]
+        return picked
 
     def take(self, scores: Floats, rows: Counts, labels: Counts) -> None:
         """Take account of scored rows.
@@ -131,7 +132,8 @@ def _losses(powers: NDArray[np.float64], rows: Counts, labels: Counts) -> Counts
     """Return -log of the share of each row's own labels in the powers of all, in whole units."""
     own = np.bincount(rows, powers[rows, labels], minlength=len(powers))
     losses = -np.log(np.maximum(own / powers.sum(axis=1), 1e-12))
-    return np.rint(UNIT * losses).astype(np.int64)
+    units: Counts = np.rint(UNIT * losses).astype(np.int64)
+    return units
 
 
 def _bottom(losses: Counts) -> float:

@@ -98,7 +98,8 @@ class Remembered:
         if self.sums is not None:
             total: Doubles = self.sums.labels.rows[label]
             return total
-        return self.on_grid(self._few.of(label)).sum(axis=0, dtype=np.float64)
+        summed: Doubles = self.on_grid(self._few.of(label)).sum(axis=0, dtype=np.float64)
+        return summed
 
     def solve(self, start: int, *, search: bool) -> tuple[Solution | None, Doubles]:
         """Solve all labels; return also the mean of all seen rows. See `ridge`."""
@@ -142,5 +143,6 @@ class Remembered:
 
 def _never_learned(what: str) -> InputError:
     return InputError(
-        f"cannot forget {what}", hint="give rows and labels as they were learned; nothing has changed"
+        f"cannot forget {what}",
+        hint="give rows and labels as they were learned; nothing has changed",
     )

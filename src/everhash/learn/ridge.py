@@ -78,7 +78,7 @@ class Factor:
         """See `Inverse.solve`."""
         from scipy.linalg import cho_solve
 
-        solved = cho_solve((self.lower, True), R.astype(np.float32), check_finite=False)
+        solved: Doubles = cho_solve((self.lower, True), R.astype(np.float32), check_finite=False)
         return solved.astype(np.float64)
 
 

@@ -66,7 +66,7 @@ class Rotated(Centred):
     @property
     def width(self) -> int:
         """Numbers a seen row has, the constant included."""
-        return self.signs.shape[2] + int(self.features[0]) + 1
+        return int(self.signs.shape[2]) + int(self.features[0]) + 1
 
     def of(self, X: Floats) -> Floats:
         """Return (n, width) seen rows."""
@@ -94,6 +94,8 @@ class Rotated(Centred):
     def is_sound(self) -> bool:
         """Whether the arrays fit each other."""
         blocks, rounds, p = self.signs.shape
-        fits = rounds == ROUNDS and p == max(len(self.center), LEAST) and self.features.shape == (1,)
+        fits = (
+            rounds == ROUNDS and p == max(len(self.center), LEAST) and self.features.shape == (1,)
+        )
         fits = fits and blocks == 1 + -(-int(self.features[0]) // p)
         return bool(fits and self.features[0] >= 0 and (np.abs(self.signs) == 1).all())

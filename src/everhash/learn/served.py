@@ -39,7 +39,9 @@ class Served:
             (words.rows.shape[1], width), np.float32
         )
         self.changes: GrowingArray[np.int64] = GrowingArray((), np.int64)
-        """(n_cycles,) how often the functions of a cycle have changed."""
+        """(n_cycles,) how often labels of a cycle were solved alone."""
+        self.publications = 0
+        """How often all were."""
 
     @property
     def n_labels(self) -> int:
@@ -70,10 +72,16 @@ class Served:
         for cycle in np.unique(labels // self._rho).tolist():
             self.compose(cycle)
 
+    @property
+    def updates(self) -> Counts:
+        """(n_cycles, k) how often each function has changed."""
+        k = self.functions.rows.shape[1]
+        return np.repeat(self.publications + self.changes.rows[:, None], k, axis=1)
+
     def restore(self, classifiers: Floats, changes: Counts) -> None:
         """Serve classifiers as they were read from a file; there are words for all of them."""
         self.classifiers.replace(classifiers)
-        self.known.replace(classifiers.any(axis=1))
+        self.known.replace((classifiers != 0).any(axis=1))
         while len(self.functions) < len(changes):
             self.open_cycle()
         for cycle in range(len(changes)):
@@ -81,9 +89,10 @@ class Served:
         self.changes.replace(changes)
 
     def scores(self, Z: Floats) -> Floats:
-        """Return (n, n_labels) scores of seen rows; -inf for labels that nobody has learned."""
+        """Return (n, n_labels) scores of seen rows; -inf for labels not learned, if any others are."""
         scores = margins_by(self.classifiers.rows[None], Z)
-        scores[:, ~self.known.rows] = -np.inf
+        if self.known.rows.any():
+            scores[:, ~self.known.rows] = -np.inf
         return scores
 
     def compose(self, cycle: int) -> None:

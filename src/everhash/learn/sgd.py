@@ -63,7 +63,7 @@ class SgdLearner:
 
     @property
     def label_counts(self) -> Counts | None:
-        """(n_labels,) rows learned of each label: the memory of rows counts them, if there is one."""
+        """(n_labels,) rows learned of each label: the memory counts them, if there is one."""
         return self.memory.seen.rows if self.memory.keep else None
 
     @property

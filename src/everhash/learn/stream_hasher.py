@@ -83,7 +83,8 @@ class StreamHasher(Estimator):
     def forget_rows(self, rows: NDArray[np.float32], labels: Labels) -> None:
         """Take back rows that `as_rows` and `as_labels` have checked."""
         raise OptionError(
-            f"the method {self.method} cannot forget", hint="everhash can: OnlineHasher()"
+            f"the method {self.method} cannot forget {len(rows)} rows of {len(labels.values)} labels",
+            hint="everhash can: OnlineHasher()",
         )
 
     def check_room(self, labels: list[Hashable]) -> None:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from everhash.errors import LabelError, NotOnlineError, OptionError
+from everhash.learn.blas import one_thread
 from everhash.learn.centering import unit_rows
 from everhash.learn.model_format import require
 from everhash.learn.views import Centred, Homogeneous, View
-from everhash.learn.blas import one_thread
 from everhash.peers.method import Counts, Floats, Layout, Method
 from everhash.stream import LARGEST, Labels, as_labels, as_rows
 

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from everhash import limits
 from everhash.errors import LimitError, OptionError
 from everhash.learn import seeds
+from everhash.learn.blas import one_thread
 from everhash.learn.centering import Center, unit_rows
 from everhash.learn.growing import GrowingArray
 from everhash.learn.model_format import require
 from everhash.learn.options import ONE_CYCLE, bits_of, center_of, positive, seed_of
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.learn.views import Centred, View
-from everhash.learn.blas import one_thread
 from everhash.peers.description import Description
 from everhash.stream import Labels
 

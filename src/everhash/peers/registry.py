@@ -20,7 +20,10 @@ CITATION = (
 OURS = {
     "everhash": Description("everhash", "everhash, as it comes", 2026, f"after {CITATION}"),
     "everhash-sgd": Description(
-        "everhash-sgd", "everhash by gradient steps: averaged, with replay", 2026, f"after {CITATION}"
+        "everhash-sgd",
+        "everhash by gradient steps: averaged, with replay",
+        2026,
+        f"after {CITATION}",
     ),
     "paper": Description("paper", "the method everhash starts from", 2015, CITATION),
 }

@@ -35,9 +35,9 @@ function row({ label, cycle, codeword, entries, lessons, accuracy }, scored) {
     {},
     el("th", { scope: "row", text: labelText(label) }),
     el("td", { text: cycle }),
-    el("td", { class: "word", text: codeword ? signs(codeword) : "none" }),
     el("td", { class: "num", text: exact(entries) }),
     el("td", { class: "num", text: exact(lessons) }),
     scored && el("td", { class: "num", text: share(accuracy) }),
+    el("td", { class: "word", text: codeword ? signs(codeword) : "none" }),
   );
 }
