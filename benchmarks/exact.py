@@ -48,7 +48,7 @@ def main() -> None:
     unknown = set(args.parts) - set(PARTS)
     if unknown:
         parser.error(f"no part {min(unknown)!r}: choose from {', '.join(PARTS)}")
-    print(f"{describe_machine()}; {os.environ['OPENBLAS_NUM_THREADS']} BLAS threads")
+    print(f"{describe_machine()}; BLAS threads: {os.environ['OPENBLAS_NUM_THREADS']}")
     for name in args.parts or PARTS:
         start = perf_counter()
         PARTS[name](args.orderings)

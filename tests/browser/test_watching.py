@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
 import pytest
@@ -113,8 +114,11 @@ def test_the_accuracy_is_the_learners(digits_page: Server, opened: Open) -> None
     assert f" · accuracy {percent(labels[0]['accuracy'])} · word " in told
 
 
-def percent(share: float) -> str:
-    return "100 %" if share == 1 else f"{100 * share:.1f} %"
+def percent(share: float | None) -> str:
+    """Return a share as the page writes it: a tie is rounded up, an unknown one not shown."""
+    if share is None or share == 1:
+        return "" if share is None else "100 %"
+    return f"{Decimal(100 * share).quantize(Decimal('0.1'), ROUND_HALF_UP)} %"
 
 
 def test_without_a_record_no_accuracy_is_shown(wordy: Server, opened: Open) -> None:

@@ -18,6 +18,7 @@ from sklearn.datasets import load_digits
 import everhash
 from everhash import Attachment, Collection, OnlineHasher, peers
 from everhash.collection import recorder
+from everhash.errors import InputError, OptionError
 from everhash.index import refresh
 from everhash.learn.stream_hasher import StreamHasher
 
@@ -139,6 +140,19 @@ class CollectionMachine(RuleBasedStateMachine):
         rows = self.rng.integers(0, len(ALL), n)
         self.both("learn", ALL[rows], TRUTH[rows] % labels)
 
+    @rule(n=st.integers(1, 30))
+    def forget(self, n: int) -> None:
+        """What was just learned is taken back; twice it cannot be, but by chance."""
+        rows, labels = ALL[self.rng.integers(0, len(ALL), n)], [f"once {n}"] * n
+        self.both("learn", rows, labels)
+        if not isinstance(self.kept.hasher, OnlineHasher) or self.kept.hasher.learner == "sgd":
+            with pytest.raises(OptionError):
+                self.filed.forget(rows, labels)
+            return
+        self.both("forget", rows, labels)
+        with pytest.raises(InputError):
+            self.filed.forget(rows, labels)
+
     @rule(n=st.integers(1, 1200))
     def learn_without_labels(self, n: int) -> None:
         self.both("learn", ALL[self.rng.integers(0, len(ALL), n)])
@@ -230,7 +244,8 @@ class CollectionMachine(RuleBasedStateMachine):
         for col in (self.kept, self.filed):
             col.hasher.partial_fit(ALL[:3], TRUTH[:3])
             if isinstance(col.hasher, OnlineHasher):
-                col.hasher.step = 0.2
+                exact = col.hasher.learner == "exact"
+                col.hasher.set_params(**{"publish": 1.3} if exact else {"step": 0.2})
         self.both("learn", ALL[3:5], TRUTH[3:5])
 
     @rule()

@@ -31,10 +31,9 @@ from tests.conftest import Stream
 
 Make = Callable[[], StreamHasher]
 OURS: dict[str, Make] = {
-    "default": lambda: OnlineHasher(bits=16, labels_per_cycle=3),
-    "one cycle": lambda: OnlineHasher(bits=16, labels_per_cycle=None),
-    "linear": lambda: OnlineHasher(bits=16, labels_per_cycle=4, features=0, codebook="maxmin"),
-    "often": lambda: OnlineHasher(bits=16, features=60, publish=1.01, learn_unlabelled=True),
+    "default": lambda: OnlineHasher(bits=16, labels_per_cycle=3, features=100),
+    "one cycle, linear": lambda: OnlineHasher(16, None, features=0, codebook="maxmin"),
+    "often": lambda: OnlineHasher(bits=16, features=40, publish=1.1, learn_unlabelled=True),
     "sgd": lambda: OnlineHasher(bits=16, labels_per_cycle=3, learner="sgd"),
     "paper": lambda: OnlineHasher.paper(16),
     "paper in cycles": lambda: OnlineHasher.paper(16, labels_per_cycle=4),

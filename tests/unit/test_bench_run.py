@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everhash import peers
+from everhash import Index, OnlineHasher, peers
 from everhash.bench import experiment, growth, retrieval, runner
+from everhash.bench.costs.refresh import keep_fresh
 from everhash.bench.datasets import Dataset
 from everhash.bench.experiment import Experiment, Runs, named, parse
 from everhash.bench.retrieval import COSINE
@@ -33,7 +34,9 @@ def data(digits: Stream) -> Dataset:
     return Dataset("digits", digits.X, digits.y, np.arange(len(digits.y)) % 5 == 0)
 
 
-@pytest.mark.parametrize("method", ["everhash", "hcoh", "onehot", "mihash", "itq", COSINE])
+@pytest.mark.parametrize(
+    "method", ["everhash", "everhash-sgd", "hcoh", "onehot", "mihash", "itq", COSINE]
+)
 @pytest.mark.parametrize("protocol", retrieval.PROTOCOLS)
 def test_a_task_gives_the_same_figures_again(data: Dataset, method: str, protocol: str) -> None:
     task = Task("retrieval", "digits", method, 16, 0, 20, protocol, 0.5, entries=500, queries=50)
@@ -48,6 +51,18 @@ def test_a_task_gives_the_same_figures_again(data: Dataset, method: str, protoco
     else:
         assert 0.1 < one["mapping"]["asymmetric"].average <= 1
         assert ("codeword" in one) == (has_words and protocol != "unseen")
+
+
+@pytest.mark.parametrize("learner", ["exact", "sgd"])
+def test_entries_are_refreshed_when_functions_have_changed_and_only_then(
+    data: Dataset, learner: str
+) -> None:
+    hasher = OnlineHasher(16, learner=learner)
+    index, stream = Index(hasher), np.arange(700)
+    reports = [each for (each,) in keep_fresh(hasher, data, stream, np.arange(700, 900), [index])]
+    assert all(report.bits_recomputed + report.bits_certified > 0 for report in reports)
+    assert (len(reports) == 6) == (learner == "sgd")
+    assert index.stale_bits() == index.verify() == 0
 
 
 def test_a_small_set_is_split_so_that_something_is_left_of_every_label(digits: Stream) -> None:
@@ -166,6 +181,14 @@ def test_the_paper_is_run_with_every_method_and_five_orderings_of_online_ones() 
     for name in peers.names():
         seeds = {task.seed for task in tasks if task.method == name}
         assert len(seeds) == (5 if peers.describe(name).online else 3)
+
+
+@pytest.mark.parametrize("name", ["table1", "table2", "growth", "updates"])
+def test_both_learners_stand_beside_the_paper(name: str) -> None:
+    by_set: dict[str, set[str]] = {}
+    for task in experiment.load(name).tasks():
+        by_set.setdefault(task.dataset, set()).add(task.method)
+    assert all({"everhash", "everhash-sgd", "paper"} <= methods for methods in by_set.values())
 
 
 def test_groups_of_methods() -> None:

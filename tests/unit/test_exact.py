@@ -208,7 +208,11 @@ def test_what_was_never_learned_cannot_be_forgotten(settled: OnlineHasher, digit
     several = np.flatnonzero(y == y[0])
     for X, labels, error in (
         (digits.X[:1], ["owl"], UnknownNameError),
-        (np.repeat(digits.X[:1], len(several) + 1, axis=0), [y[0]] * (len(several) + 1), InputError),
+        (
+            np.repeat(digits.X[:1], len(several) + 1, axis=0),
+            [y[0]] * (len(several) + 1),
+            InputError,
+        ),
         (np.repeat(-digits.X[:1], len(several), axis=0), [y[0]] * len(several), InputError),
     ):
         with pytest.raises(error):
@@ -249,7 +253,9 @@ def test_forks_of_forks_and_files_of_forks_merge(settled: OnlineHasher, digits: 
     grandchild = hasher_from_bytes(fork.fork().to_bytes(), "fork")
     assert isinstance(grandchild, OnlineHasher)
     grandchild.partial_fit(digits.X[FIRST:], digits.y[FIRST:])
-    one = hasher_from_bytes(settled.to_bytes(), "one").partial_fit(digits.X[FIRST:], digits.y[FIRST:])
+    one = hasher_from_bytes(settled.to_bytes(), "one").partial_fit(
+        digits.X[FIRST:], digits.y[FIRST:]
+    )
     assert isinstance(one, OnlineHasher)
     assert_same_classifiers(settled.merge(fork.merge(grandchild)), one.publish())
 

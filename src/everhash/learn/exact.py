@@ -68,7 +68,7 @@ class ExactLearner:
         self, words: GrowingArray[np.int8], n_features: int, options: Options, seed: int
     ) -> None:
         view = Rotated.draw(np.zeros(n_features, np.float32), options.features, seed)
-        self._unlabelled = options.learn_unlabelled
+        self.learns_unlabelled = options.learn_unlabelled
         self.memory = Remembered(view)
         self.served = Served(words, view, options.labels_per_cycle, seed)
         self.record = Record()
@@ -150,7 +150,7 @@ class ExactLearner:
 
     def _that_count(self, X: Floats, rows: Counts) -> tuple[Floats, Counts]:
         """Return the rows that are learned from: those with labels, unless all are."""
-        if self._unlabelled:
+        if self.learns_unlabelled:
             return X, rows
         labelled, numbered = np.unique(rows, return_inverse=True)
         return (X if len(labelled) == len(X) else X[labelled]), numbered.astype(np.int64)

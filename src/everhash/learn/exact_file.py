@@ -1,6 +1,6 @@
 """What a hasher's file holds of the exact learner; see `model_file`.
 
-state     lessons, publications, published_rows, searched_rows, penalty, has_inverse, settled,
+state     n_features, lessons, publications, published_rows, searched_rows, penalty, has_inverse, settled,
           rows (of sums; None while rows are kept), record: offered, rows, right, loss,
           inverse_temperature
 arrays    center, mean, counts, solved, published, classifiers, changes, losses, label_rows,
@@ -43,6 +43,7 @@ def write(learner: ExactLearner, state: dict[str, Any], arrays: Arrays) -> None:
     memory, record = learner.memory, learner.record
     state |= {name: getattr(learner, name) for name in COUNTED}
     state |= {
+        "n_features": learner.view.n_features,
         "publications": learner.served.publications,
         "penalty": learner.penalty,
         "has_inverse": learner.inverse is not None,
@@ -89,6 +90,10 @@ def _narrow(numbers: Doubles) -> NDArray[Any]:
 def read(learner: ExactLearner, state: dict[str, Any], arrays: Arrays, n_cycles: int) -> None:
     """Bring the learner to where the file was written."""
     n, width = learner.n_labels, learner.view.width
+    d = count_of(state["n_features"], MOST)
+    require(
+        d == learner.view.n_features, f"{d} features, but a center of {learner.view.n_features}"
+    )
     for name in COUNTED:
         setattr(learner, name, count_of(state[name], MOST))
     learner.served.publications = count_of(state["publications"], MOST)
@@ -135,6 +140,7 @@ def _read_few(learner: ExactLearner, arrays: Arrays, n_labels: int) -> None:
     pairs = bool((np.diff(rows) >= 0).all()) and rows.max(initial=-1) < len(X)
     pairs = pairs and labels.max(initial=-1) < n_labels
     pairs = pairs and len(np.unique(rows * max(1, n_labels) + labels)) == len(rows)
+    pairs = pairs and (learner.learns_unlabelled or len(np.unique(rows)) == len(X))
     require(pairs, "labels of kept rows do not fit them")
     counted = np.array_equal(np.bincount(labels, minlength=n_labels), memory.counts.rows)
     require(counted, "labels are not as many as the kept rows have")
@@ -160,7 +166,7 @@ def _read_sums(learner: ExactLearner, arrays: Arrays, rows: int) -> None:
     sums = Sums(width)
     sums.rows, sums.total = rows, total
     sums.labels.replace(labels)
-    sums.gram = lower + np.tril(lower, -1).T
+    sums.gram = np.asfortranarray(lower)
     memory.few, memory.sums = None, sums
 
 

@@ -111,7 +111,7 @@ class Remembered:
             return solution, Z.mean(axis=0) if n else np.zeros(len(steps))
         total = self.sums.total
         mean = steps * total / max(n, 1)
-        gram = self.sums.gram - np.outer(total, total / max(n, 1))
+        gram = self.sums.gram - np.outer(total, total / max(n, 1)).T  # .T for Fortran's order
         gram *= steps
         gram *= steps[:, None]
         labels = (self.sums.labels.rows * steps - counts[:, None] * mean).T

@@ -15,11 +15,12 @@ every penalty (`FewRows`); of many only sums are, and each penalty takes a Chole
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
 PENALTIES = np.geomspace(1e-4, 30, 24)
@@ -45,7 +46,6 @@ class Solution:
     inverse: Inverse
     penalty: int
     """Its place among `PENALTIES`."""
-    gcv: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ def solve_few(Z: Doubles, targets: Doubles, penalty: int | None = None) -> Solut
     best = int(gcv.argmin()) if penalty is None else penalty
     weights = vectors @ (shrunk[best][:, None] * turned)
     inverse = Spectrum(vectors, shrunk[best], rows if dual else None, float(level[best]))
-    return Solution(rows.T @ weights if dual else weights, inverse, best, float(gcv[best]))
+    return Solution(rows.T @ weights if dual else weights, inverse, best)
 
 
 def solve_many(
@@ -117,46 +117,61 @@ def solve_many(
     """Solve from sums; None if there is nothing to tell apart.
 
     Args:
-        gram: (D, D) Gc.
+        gram: (D, D) Gc, in Fortran's order; what is above the diagonal means nothing.
         sums: (D, n_labels) r_y.
         spread: sum of the targets' squares about their means.
         n: rows.
         start: the penalty to try first, a place among `PENALTIES`.
         search: whether to go on to better ones next to it.
     """
+    from scipy.linalg.lapack import dpotrs
+
     if not gram.any() or not sums.any():
         return None
-    best = _at(gram, sums, spread, n, start)
-    for step in (-1, 1) if search else ():
-        place = best.penalty + step
-        while 0 <= place < len(PENALTIES):
-            other = _at(gram, sums, spread, n, place)
-            if other.gcv >= best.gcv:
-                break
-            best, place = other, place + step
-        if best.penalty != start:
+    best = _least_gcv(gram, sums, spread, n, start) if search else start
+    _, lower = _factor(gram, best)
+    weights = dpotrs(lower, sums, lower=1)[0]
+    return Solution(weights, Factor(lower.astype(np.float32, order="F")), best)
+
+
+def _least_gcv(gram: Doubles, sums: Doubles, spread: float, n: int, start: int) -> int:
+    """Go from one penalty to the next while GCV falls; judged in float32, which is enough."""
+    narrow = gram.astype(np.float32), sums.astype(np.float32)
+    best, least = start, _judge(*narrow, spread, n, start)
+    for step in (-1, 1):
+        place = best + step
+        while 0 <= place < len(PENALTIES) and (gcv := _judge(*narrow, spread, n, place)) < least:
+            best, least, place = place, gcv, place + step
+        if best != start:
             break
     return best
 
 
-def _at(gram: Doubles, sums: Doubles, spread: float, n: int, penalty: int) -> Solution:
-    """Solve with one penalty."""
-    from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
+def _judge(gram: Floats, sums: Floats, spread: float, n: int, penalty: int) -> float:
+    """Return the GCV of one penalty."""
+    from scipy.linalg.lapack import spotrs, strtri
 
-    width, diagonal = len(gram), np.arange(len(gram))
-    level = float(PENALTIES[penalty] * np.trace(gram) / width)
-    failed = 1
-    while failed:  # rounding, or a forged file, may leave a matrix that is not positive
-        ridged = np.array(gram, order="F")
+    level, lower = _factor(gram, penalty)
+    weights = spotrs(lower, sums, lower=1)[0]
+    inverse = strtri(lower, lower=1, overwrite_c=1)[0]
+    dof = 1 + len(gram) - level * float(np.vdot(inverse, inverse))
+    rss = spread - float(np.vdot(weights, sums)) - level * float(np.vdot(weights, weights))
+    return float(_gcv(np.array([rss]), np.array([dof]), n)[0])
+
+
+def _factor(gram: NDArray[Any], penalty: int) -> tuple[float, NDArray[Any]]:
+    """Return l, and the Cholesky factor of Gc + l I."""
+    from scipy.linalg.lapack import dpotrf, spotrf
+
+    factorise = spotrf if gram.dtype == np.float32 else dpotrf
+    level, diagonal = float(PENALTIES[penalty] * np.trace(gram) / len(gram)), np.arange(len(gram))
+    while True:
+        ridged = gram.copy(order="F")
         ridged[diagonal, diagonal] += level
-        lower, failed = dpotrf(ridged, lower=1, overwrite_a=1, clean=1)
-        level = 2 * level if failed else level
-    weights, _ = dpotrs(lower, sums, lower=1)
-    factor = Factor(lower.astype(np.float32, order="F"))
-    inverse, _ = dtrtri(lower, lower=1, overwrite_c=1)
-    dof = 1 + width - level * float(np.einsum("ij,ij->", inverse, inverse))
-    rss = spread - float(np.einsum("ij,ij->", weights, sums)) - level * float((weights**2).sum())
-    return Solution(weights, factor, penalty, float(_gcv(np.array([rss]), np.array([dof]), n)[0]))
+        lower, failed = factorise(ridged, lower=1, overwrite_a=1, clean=1)
+        if not failed:
+            return level, lower
+        level *= 2  # rounding, or a forged file, may leave a matrix that is not positive
 
 
 def _gcv(rss: Doubles, dof: Doubles, n: int) -> Doubles:

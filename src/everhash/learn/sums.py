@@ -41,7 +41,7 @@ class Sums:
         self.rows = 0
         self.total = np.zeros(width)
         self.labels: GrowingArray[np.float64] = GrowingArray((width,), np.float64)
-        self._gram = np.zeros((width, width))
+        self._gram = np.zeros((width, width), order="F")
         self._recent = np.zeros((width, width), np.float32, order="F")
         self._squares = np.zeros(width)
         self._waiting = np.empty((BLOCK, width), np.float32)
@@ -60,16 +60,20 @@ class Sums:
             labels: and the label's number.
             sign: 1 or -1.
         """
+        for start in range(0, len(Q), BLOCK):
+            inside = slice(*np.searchsorted(rows, (start, start + BLOCK)))
+            self._add(Q[start : start + BLOCK], rows[inside] - start, labels[inside], sign)
+
+    def _add(self, Q: Floats, rows: Counts, labels: Counts, sign: int) -> None:
+        """Add a block of rows, few enough for exact sums in float32."""
         self.rows += sign * len(Q)
-        self.total += sign * Q.sum(axis=0, dtype=np.float64)
+        self.total += sign * Q.sum(axis=0)
         which, sums = label_sums(Q, rows, labels)
         self.labels.rows[which] += sign * sums
-        for start in range(0, len(Q), BLOCK):
-            if sign > 0:
-                self._wait(Q[start : start + BLOCK])
-            else:
-                part = Q[start : start + BLOCK]
-                self._gram -= part.T @ part
+        if sign > 0:
+            self._wait(Q)
+        else:
+            self._gram -= Q.T @ Q
 
     def could_hold(self, Q: Floats, rows: Counts, labels: Counts, fewer: Counts) -> bool:
         """Whether these rows may be among those added: what is left must be sums of some rows.
@@ -92,7 +96,7 @@ class Sums:
 
     @property
     def gram(self) -> Doubles:
-        """(D, D) the products of all rows."""
+        """(D, D) the products of all rows, in Fortran's order; above the diagonal it means nothing."""
         self._multiply()
         self._settle()
         return self._gram
@@ -127,9 +131,7 @@ class Sums:
     def _settle(self) -> None:
         """Move what float32 has summed up on to float64."""
         if self._squares.any():
-            lower = np.tril(self._recent)
-            self._gram += lower
-            self._gram += np.tril(lower, -1).T
+            self._gram += self._recent
             self._recent[:] = 0
             self._squares[:] = 0
 
@@ -143,8 +145,8 @@ def on_grid(Z: Floats, steps: Doubles) -> Floats:
 
 def label_sums(Q: Floats, rows: Counts, labels: Counts) -> tuple[Counts, Doubles]:
     """Return the labels that occur, and the sum of each one's rows."""
-    if len(labels) == 0:
-        return labels, np.empty((0, Q.shape[1]))
-    order = np.argsort(labels, kind="stable")
-    which, starts = np.unique(labels[order], return_index=True)
-    return which, np.add.reduceat(Q[rows[order]], starts, axis=0, dtype=np.float64)
+    from scipy.sparse import csr_array
+
+    which, numbers = np.unique(labels, return_inverse=True)
+    ones, shape = np.ones(len(rows), np.float32), (len(which), len(Q))
+    return which, (csr_array((ones, (numbers, rows)), shape=shape) @ Q).astype(np.float64)
