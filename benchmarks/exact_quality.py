@@ -31,7 +31,8 @@ def quality(orderings: int) -> None:
     print(
         "\nquality: tie-averaged mAP, mean over orderings; seconds of learning, the least. By "
         f"mapping, home coding,\n{QUERIES:,} queries drawn with the ordering's seed; by asymmetric "
-        f"distance {AMONG:,} random entries are ranked."
+        f"distance {AMONG:,} random entries are ranked.\nC of logistic regression: the best of 1, "
+        "3, 10, 30 and 100 for the queries of ordering 0, in its favour."
     )
     _load_kernels()
     for setting in SETS:

@@ -214,9 +214,7 @@ def figure() -> None:
         axes.xaxis.set_major_formatter(ScalarFormatter())
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_xlim(15, 1200)
-        axes.set_xlabel(
-            "bit updates an entry (flips, a refresh after 100 rows that changed a function)"
-        )
+        axes.set_xlabel("bit updates an entry (flips)")
         axes.set_ylabel("mAP of unlabelled entries, tie-averaged")
         axes.set_title(title)
         axes.grid(alpha=0.3)

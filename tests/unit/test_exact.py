@@ -218,7 +218,7 @@ def test_what_was_never_learned_cannot_be_forgotten(settled: OnlineHasher, digit
         with pytest.raises(error):
             settled.forget(X, labels)
     few = small().partial_fit(digits.X[:50], digits.y[:50])
-    with pytest.raises(InputError, match="row 1 was not learned"):
+    with pytest.raises(InputError, match="row 1, which was not learned"):
         few.forget(digits.X[[0, 60]], digits.y[[0, 0]])
     assert few.rows_ == 50
     np.testing.assert_array_equal(settled.margins(digits.X), before)

@@ -57,6 +57,7 @@ class Collection(Readable):
             hasher = self._writable().hasher
             rows = as_rows(X, hasher.n_features_in_, "this collection")
             labels = as_labels(y, len(rows))
+            hasher.check_forget(rows, labels)
             with self._changing() as pending:
                 hasher.forget_rows(rows, labels)
                 pending.lesson = Lesson(rows, labels, forget=True)

@@ -266,9 +266,14 @@ class ExactLearner:
 
     # Forgetting and merging
 
+    def check_forget(self, X: Floats, rows: Counts, labels: Counts) -> None:
+        """Refuse to forget what cannot have been learned, before anything has changed."""
+        self.memory.check(*self._that_count(X, rows), labels)
+
     @one_thread()
     def forget(self, X: Floats, rows: Counts, labels: Counts) -> None:
         """Take rows away. Their labels are solved again, alone; the next publication is exact."""
+        self.check_forget(X, rows, labels)
         X, rows = self._that_count(X, rows)
         self.memory.take_away(X, rows, labels)
         self.lessons += len(rows)

@@ -44,26 +44,29 @@ class FewRows:
         targets[self.rows.rows, self.labels.rows] = 1
         return targets
 
-    def remove(self, X: Floats, rows: Counts, labels: Counts) -> int | None:
-        """Take rows away again, the first alike for each; or return the first that is not there."""
+    def find(self, X: Floats, rows: Counts, labels: Counts) -> list[int]:
+        """Return where rows with these labels stand, as far as they are there: the first alike."""
         places = defaultdict(list)
         for place, name in reversed(
             list(enumerate(_names(self.X.rows, self.rows.rows, self.labels.rows)))
         ):
             places[name].append(place)
-        gone = []
-        for row, name in enumerate(_names(X, rows, labels)):
+        found: list[int] = []
+        for name in _names(X, rows, labels):
             if not places[name]:
-                return row
-            gone.append(places[name].pop())
+                break
+            found.append(places[name].pop())
+        return found
+
+    def remove(self, places: list[int]) -> None:
+        """Take rows away again."""
         stay = np.ones(len(self), np.bool_)
-        stay[gone] = False
+        stay[places] = False
         number, mine = np.cumsum(stay) - 1, stay[self.rows.rows]
         kept = number[self.rows.rows[mine]]
         self.labels.replace(self.labels.rows[mine].copy())
         self.rows.replace(kept)
         self.X.replace(self.X.rows[stay].copy())
-        return None
 
 
 def _names(X: Floats, rows: Counts, labels: Counts) -> list[tuple[bytes, tuple[int, ...]]]:

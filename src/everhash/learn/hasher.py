@@ -229,6 +229,11 @@ class OnlineHasher(Classifying):
         learner = self._exact("forget")
         learner.forget(rows, labels.rows, self.numbers(labels.values)[labels.which])
 
+    def check_forget(self, rows: NDArray[np.float32], labels: Labels) -> None:
+        """Refuse rows that cannot be taken back, before anything has changed."""
+        learner = self._exact("forget")
+        learner.check_forget(rows, labels.rows, self.numbers(labels.values)[labels.which])
+
     def fork(self) -> Self:
         """Return a hasher with the same view, labels and words that has learned nothing.
 

@@ -66,21 +66,30 @@ class Remembered:
         else:
             self._few.add(X, rows, labels)
 
-    def take_away(self, X: Floats, rows: Counts, labels: Counts) -> None:
-        """Forget rows, all or none: those that cannot have been learned are refused."""
-        fewer = self.counts.rows - np.bincount(labels, minlength=len(self.counts))
+    def check(self, X: Floats, rows: Counts, labels: Counts) -> None:
+        """Refuse to forget rows that cannot have been learned, as far as that can be noticed."""
+        fewer = self._fewer(labels)
         if fewer.min(initial=0) < 0 or len(X) > self.rows:
             raise _never_learned("more rows than were learned with these labels")
         if self.sums is None:
-            missing = self._few.remove(X, rows, labels)
-            if missing is not None:
-                raise _never_learned(f"row {missing} was not learned with these labels")
+            found = len(self._few.find(X, rows, labels))
+            if found < len(X):
+                raise _never_learned(f"row {found}, which was not learned with these labels")
+        elif not self.sums.could_hold(self.on_grid(X), rows, labels, fewer):
+            raise _never_learned("rows that were not learned with these labels")
+
+    def take_away(self, X: Floats, rows: Counts, labels: Counts) -> None:
+        """Forget rows that `check` let through."""
+        if self.sums is None:
+            self._few.remove(self._few.find(X, rows, labels))
         else:
-            Q = self.on_grid(X)
-            if not self.sums.could_hold(Q, rows, labels, fewer):
-                raise _never_learned("rows that were not learned with these labels")
-            self.sums.add(Q, rows, labels, sign=-1)
-        self.counts.rows[:] = fewer
+            self.sums.add(self.on_grid(X), rows, labels, sign=-1)
+        self.counts.rows[:] = self._fewer(labels)
+
+    def _fewer(self, labels: Counts) -> Counts:
+        """Return how many rows each label would have left."""
+        fewer: Counts = self.counts.rows - np.bincount(labels, minlength=len(self.counts))
+        return fewer
 
     def merge(self, other: Remembered, numbers: Counts) -> None:
         """Add what another of the same view remembers; `numbers` are its labels' numbers here."""

@@ -82,8 +82,13 @@ class StreamHasher(Estimator):
 
     def forget_rows(self, rows: NDArray[np.float32], labels: Labels) -> None:
         """Take back rows that `as_rows` and `as_labels` have checked."""
+        self.check_forget(rows, labels)
+
+    def check_forget(self, rows: NDArray[np.float32], labels: Labels) -> None:
+        """Refuse rows that cannot be taken back, before anything has changed."""
         raise OptionError(
-            f"the method {self.method} cannot forget {len(rows)} rows of {len(labels.values)} labels",
+            f"the method {self.method} cannot forget {len(rows)} rows "
+            f"of {len(labels.values)} labels",
             hint="everhash can: OnlineHasher()",
         )
 

@@ -96,7 +96,7 @@ class Sums:
 
     @property
     def gram(self) -> Doubles:
-        """(D, D) the products of all rows, in Fortran's order; above the diagonal it means nothing."""
+        """(D, D) the products of all rows, in Fortran's order; only the lower triangle counts."""
         self._multiply()
         self._settle()
         return self._gram

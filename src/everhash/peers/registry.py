@@ -83,7 +83,7 @@ def get(name: str, bits: int = 32, **options: Any) -> StreamHasher:
         known = make._parameter_names()
         options = {**options, "bits": bits} if "bits" in known else options
     else:
-        known, options = _parameters(make), {**options, "bits": bits}
+        known, options = _parameters(make, name), {**options, "bits": bits}
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise OptionError(f"{name} has no option {unknown[0]!r}", hint=f"it has {', '.join(known)}")
@@ -109,7 +109,9 @@ def method_named(name: Any) -> type[Method]:
     return method
 
 
-def _parameters(make: Any) -> list[str]:
+def _parameters(make: Any, name: str) -> list[str]:
+    """Return the options of one of our own methods; the learner is part of its name."""
     import inspect
 
-    return list(inspect.signature(make).parameters)
+    fixed = {"learner"} if name == "everhash-sgd" else set()
+    return [option for option in inspect.signature(make).parameters if option not in fixed]
