@@ -222,6 +222,35 @@ def test_unit_rows_are_measured_from_their_centres(seed: int, n: int, d: int, si
     np.testing.assert_array_equal(alone, Z[-1:], "a row does not depend on its neighbours")
 
 
+@given(
+    seed=st.integers(0, 2**16),
+    n=st.integers(1, 20),
+    d=st.integers(1, 200),
+    features=st.integers(0, 300),
+)
+def test_lift_compiled_equals_reference(seed: int, n: int, d: int, features: int) -> None:
+    rng = np.random.default_rng(seed)
+    p = max(d, int(rng.integers(1, 130)))
+    U = rng.standard_normal((n, d)).astype(np.float32)
+    U /= np.linalg.norm(U, axis=1, keepdims=True)
+    U[rng.random(n) < 0.1] = 0
+    signs = 2 * rng.integers(0, 2, (1 + -(-features // p), 3, p), dtype=np.int8) - 1
+    out = np.full((n, p + features + 1), np.nan, np.float32)
+    compiled.lift_into(U, signs.astype(np.int8), features, out)
+    np.testing.assert_allclose(out, reference.lift(U, signs, features), atol=1e-5)
+    alone = np.empty((1, p + features + 1), np.float32)
+    compiled.lift_into(U[-1:], signs.astype(np.int8), features, alone)
+    np.testing.assert_array_equal(alone[0], out[-1], "a row does not depend on its neighbours")
+
+
+@given(seed=st.integers(0, 2**16), p=st.integers(1, 300))
+def test_rotations_turn_and_nothing_else(seed: int, p: int) -> None:
+    rng = np.random.default_rng(seed)
+    signs = 2 * rng.integers(0, 2, (3, p), dtype=np.int8) - 1
+    turned = reference.rotate(np.eye(p, dtype=np.float32), signs)
+    np.testing.assert_allclose(turned @ turned.T, np.eye(p), atol=1e-5)
+
+
 @pytest.mark.parametrize("name", ["follow_words", "follow_words_boosted"])
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 30), k=st.integers(1, 9))
 def test_peer_rules_compiled_equal_reference(name: str, seed: int, n: int, k: int) -> None:

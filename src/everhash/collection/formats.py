@@ -42,7 +42,7 @@ Counts = NDArray[np.int64]
 
 
 class Lesson(NamedTuple):
-    """Rows that were learned, or forgotten; or, without rows, labels that were given their words."""
+    """Rows that were learned, or forgotten; or, without rows, labels that were given words."""
 
     rows: NDArray[np.float32]
     labels: Labels

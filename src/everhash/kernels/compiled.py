@@ -238,6 +238,16 @@ def rotate(tile: Floats, signs: Signs) -> None:
                 upper[lane], lower[lane] = lower[lane], upper[lane]
 
 
+@compile_kernel("void(f4[::1], i8, f4[::1])")
+def rectify(tile: Floats, count: int, squares: Floats) -> None:
+    """Cut LANES rows off at zero, and add the squares of what is left of each to `squares`."""
+    for i in range(count):
+        lanes = tile[i * LANES : (i + 1) * LANES]
+        for lane in range(LANES):
+            lanes[lane] = max(lanes[lane], np.float32(0))
+            squares[lane] += lanes[lane] * lanes[lane]
+
+
 @compile_kernel("void(f4[:, ::1], i1[:, :, ::1], i8, f4[:, ::1])")
 def lift_into(U: Floats, signs: Signs, features: int, out: Floats) -> None:
     """Write `reference.lift` into `out`, LANES rows at a time."""
@@ -248,30 +258,21 @@ def lift_into(U: Floats, signs: Signs, features: int, out: Floats) -> None:
         rows = min(LANES, n - first)
         squares = np.zeros(LANES, np.float32)
         for block in range(signs.shape[0]):
-            tile[:] = 0
-            for lane in range(rows):
-                row = U[first + lane]
-                for i in range(d):
-                    tile[i * LANES + lane] = row[i]
-            rotate(tile, signs[block])
             start = block * p
             count = min(p, p + features - start)
-            for i in range(count if block else 0):
-                lanes = tile[i * LANES : (i + 1) * LANES]
-                for lane in range(LANES):
-                    lanes[lane] = max(lanes[lane], np.float32(0))
-                    squares[lane] += lanes[lane] * lanes[lane]
+            tile[:] = 0
             for lane in range(rows):
-                row = out[first + lane, start : start + count]
-                for i in range(count):
-                    row[i] = tile[i * LANES + lane] * scale
+                tile[lane : d * LANES : LANES] = U[first + lane]
+            rotate(tile, signs[block])
+            if block:
+                rectify(tile, count, squares)
+            for lane in range(rows):
+                out[first + lane, start : start + count] = tile[lane : count * LANES : LANES]
         for lane in range(rows):
-            row = out[first + lane, p : p + features]
-            if squares[lane] > 0:
-                factor = np.float32(1 / math.sqrt(squares[lane]))
-                for i in range(features):
-                    row[i] *= factor
-            out[first + lane, p + features] = scale
+            row, length = out[first + lane], math.sqrt(squares[lane])
+            row[:p] *= scale
+            row[p : p + features] *= np.float32(scale / length) if length > 0 else scale
+            row[p + features] = scale
 
 
 @compile_kernel(

@@ -1,15 +1,15 @@
 """What a hasher's file holds of the exact learner; see `model_file`.
 
-state     n_features, lessons, publications, published_rows, searched_rows, penalty, has_inverse, settled,
-          rows (of sums; None while rows are kept), record: offered, rows, right, loss,
+state     n_features, lessons, publications, published_rows, searched_rows, penalty, has_inverse,
+          settled, rows (of sums; None while rows are kept), record: offered, rows, right, loss,
           inverse_temperature
 arrays    center, mean, counts, solved, published, classifiers, changes, losses, label_rows,
           label_right
           while rows are kept: few, few_rows, few_labels
           afterwards: total, label_sums, gram and, with has_inverse, factor
 
-Gram and factor are lower triangles, row after row. Sums are whole numbers, in 32 bits where they fit
-and else in float64. Functions are not there: they follow from words and classifiers.
+Gram and factor are lower triangles, row after row. Sums are whole numbers, in 32 bits where they
+fit and else in float64. Functions are not there: they follow from words and classifiers.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
     u  = (x - center) / |x - center|
     z  = (R u, relu(R' u) scaled to unit length, 1) / sqrt(3)
 
-R and R' are random rotations made of signs and Walsh-Hadamard transforms (`kernels.reference.lift`):
-no matrix to keep, O(D log d) a row. Linear functions of z are then curved ones of x, as in random
-kitchen sinks (Rahimi and Recht, NIPS 2007); relu gives the arc-cosine kernel (Cho and Saul, NIPS
-2009). Turning the linear part changes no ridge solution, but spreads every row evenly over its
-coordinates, so that one fixed grid serves them all (`steps`; see `sums`).
+R and R' are random rotations made of signs and Walsh-Hadamard transforms (see `lift` in
+`kernels.reference`): no matrix to keep, O(D log d) a row. Linear functions of z are then curved ones
+of x, as in random kitchen sinks (Rahimi and Recht, NIPS 2008); relu gives the arc-cosine kernel (Cho
+and Saul, NIPS 2009). Turning the linear part changes no ridge solution, but spreads every row evenly
+over its coordinates, so that one fixed grid serves them all (`steps`; see `sums`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ REACH = 5.5
 
 @dataclass(frozen=True, eq=False)
 class Rotated(Centred):
-    """Centred unit rows, turned; rectified random features; a constant, so functions have biases."""
+    """Centred unit rows, turned; rectified random features; a constant, for biases."""
 
     signs: NDArray[np.int8]
     """(1 + blocks, ROUNDS, p) of -1 and +1."""

@@ -89,7 +89,10 @@ class Served:
         self.changes.replace(changes)
 
     def scores(self, Z: Floats) -> Floats:
-        """Return (n, n_labels) scores of seen rows; -inf for labels not learned, if any others are."""
+        """Return (n, n_labels) scores of seen rows; -inf for labels that were not learned.
+
+        Where none was, all scores are the same.
+        """
         scores = margins_by(self.classifiers.rows[None], Z)
         if self.known.rows.any():
             scores[:, ~self.known.rows] = -np.inf
