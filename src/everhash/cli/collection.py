@@ -27,7 +27,7 @@ def create(
     dim: Annotated[int, typer.Option(help="Features a row.", show_default=False)],
     bits: Annotated[int, typer.Option(help="Hash functions a cycle; bits of a code.")] = 32,
     labels_per_cycle: Annotated[
-        int | None, typer.Option(help="Labels a cycle. Default: 4 ceil(log2 k).")
+        int | None, typer.Option(help="Labels a cycle. Default: 4 ceil(log2 k), at most k.")
     ] = None,
     method: Annotated[
         str, typer.Option(help="How codes are learned; everhash methods lists what there is.")

@@ -147,6 +147,8 @@ def _read_few(learner: ExactLearner, arrays: Arrays, n_labels: int) -> None:
     require(learner.published_rows <= len(X), "more rows were published than kept")
     few.add(X, rows, labels)
     memory.few = few
+    memory.meet(n_labels)
+    memory.total_up()
 
 
 def _read_sums(learner: ExactLearner, arrays: Arrays, rows: int) -> None:

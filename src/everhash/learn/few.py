@@ -33,11 +33,6 @@ class FewRows:
             array.grow_to(steps + len(new))
             array.rows[steps:] = new
 
-    def of(self, label: int) -> Floats:
-        """Return the rows of a label."""
-        found: Floats = self.X.rows[self.rows.rows[self.labels.rows == label]]
-        return found
-
     def targets(self, n_labels: int) -> NDArray[np.float64]:
         """Return (n, n_labels) 1 where a row has a label."""
         targets = np.zeros((len(self), n_labels))

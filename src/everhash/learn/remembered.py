@@ -14,7 +14,7 @@ from everhash.learn.few import FewRows
 from everhash.learn.growing import GrowingArray
 from everhash.learn.ridge import Solution, solve_few, solve_many
 from everhash.learn.rotated import Rotated
-from everhash.learn.sums import Sums, on_grid
+from everhash.learn.sums import Sums, label_sums, on_grid
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -33,6 +33,7 @@ class Remembered:
         """Whether the view stands still."""
         self.few: FewRows | None = FewRows(view.n_features)
         self.sums: Sums | None = None
+        self._totals: GrowingArray[np.float64] = GrowingArray((view.width - 1,), np.float64)
         self.counts: GrowingArray[np.int64] = GrowingArray((), np.int64)
         """(n_labels,) rows of each label."""
 
@@ -49,8 +50,12 @@ class Remembered:
     def meet(self, n_labels: int) -> None:
         """Make room for this many labels."""
         self.counts.grow_to(n_labels)
-        if self.sums is not None:
-            self.sums.labels.grow_to(n_labels)
+        (self._totals if self.sums is None else self.sums.labels).grow_to(n_labels)
+
+    @property
+    def totals(self) -> Doubles:
+        """(n_labels, D) the sum of each label's rows on the grid."""
+        return self._totals.rows if self.sums is None else self.sums.labels.rows
 
     def on_grid(self, X: Floats) -> Floats:
         """Return rows as they enter sums."""
@@ -63,8 +68,10 @@ class Remembered:
         """
         if self.sums is not None:
             self.sums.add(Q, rows, labels)
-        else:
-            self._few.add(X, rows, labels)
+            return
+        self._few.add(X, rows, labels)
+        which, sums = label_sums(Q, rows, labels)
+        self._totals.rows[which] += sums
 
     def check(self, X: Floats, rows: Counts, labels: Counts) -> None:
         """Refuse to forget rows that cannot have been learned, as far as that can be noticed."""
@@ -102,20 +109,20 @@ class Remembered:
             self.sums.add(self.on_grid(few.X.rows), few.rows.rows, numbers[few.labels.rows])
         self.counts.rows[numbers] += other.counts.rows
 
-    def sum_of(self, label: int) -> Doubles:
-        """Return the sum of a label's rows on the grid."""
-        if self.sums is not None:
-            total: Doubles = self.sums.labels.rows[label]
-            return total
-        summed: Doubles = self.on_grid(self._few.of(label)).sum(axis=0, dtype=np.float64)
-        return summed
+    def total_up(self) -> Floats:
+        """Sum up the labels of kept rows as the view has them now; return the rows on the grid."""
+        few, Q = self._few, self.on_grid(self._few.X.rows)
+        which, sums = label_sums(Q, few.rows.rows, few.labels.rows)
+        self._totals.rows[:] = 0
+        self._totals.rows[which] = sums
+        return Q
 
     def solve(self, start: int, *, search: bool) -> tuple[Solution | None, Doubles]:
         """Solve all labels; return also the mean of all seen rows. See `ridge`."""
         steps, counts, n = self.view.steps, self.counts.rows, self.rows
         if self.sums is None:
             self._follow_mean()
-            Z = self.on_grid(self._few.X.rows) * steps
+            Z = self.total_up() * steps
             solution = solve_few(Z, self._few.targets(len(counts))) if n else None
             return solution, Z.mean(axis=0) if n else np.zeros(len(steps))
         total = self.sums.total
@@ -144,6 +151,7 @@ class Remembered:
             return
         self.settle()
         few, self.few = self._few, None
+        self._totals.replace(self._totals.rows[:0])
         self.sums = Sums(self.view.width - 1)
         self.sums.labels.grow_to(len(self.counts))
         if len(few):

@@ -4,10 +4,10 @@
     z  = (R u, relu(R' u) scaled to unit length, 1) / sqrt(3)
 
 R and R' are random rotations made of signs and Walsh-Hadamard transforms (see `lift` in
-`kernels.reference`): no matrix to keep, O(D log d) a row. Linear functions of z are then curved ones
-of x, as in random kitchen sinks (Rahimi and Recht, NIPS 2008); relu gives the arc-cosine kernel (Cho
-and Saul, NIPS 2009). Turning the linear part changes no ridge solution, but spreads every row evenly
-over its coordinates, so that one fixed grid serves them all (`steps`; see `sums`).
+`kernels.reference`): no matrix to keep, O(D log d) a row. Linear functions of z are then curved
+ones of x, as in random kitchen sinks (Rahimi and Recht, NIPS 2008); relu gives the arc-cosine
+kernel (Cho and Saul, NIPS 2009). Turning the linear part changes no ridge solution, but spreads
+every row evenly over its coordinates, so that one fixed grid serves them all (`steps`; see `sums`).
 """
 
 from __future__ import annotations
