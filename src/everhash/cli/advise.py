@@ -17,7 +17,8 @@ def advise(
     labels: Annotated[int, typer.Argument(help="How many labels you expect in the end.")],
     bits: Annotated[int, typer.Option("--bits", "-k", help="Hash functions a cycle.")] = 32,
     labels_per_cycle: Annotated[
-        int | None, typer.Option("--labels-per-cycle", "-r", help="Default: 4 ceil(log2 k), at most k.")
+        int | None,
+        typer.Option("--labels-per-cycle", "-r", help="Default: 4 ceil(log2 k), at most k."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

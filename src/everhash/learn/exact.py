@@ -8,10 +8,10 @@ having target 0. That is ridge regression, and its solution needs nothing but su
 
 What is served changes only at certain rows of the stream, so that nothing goes stale in between:
   * All labels are solved, and a penalty is chosen, when rows have grown by the factor `publish`.
-  * In between, the cycle of a label that is new or has doubled is solved alone, with the inverse of
-    the last publication. That has not seen the labels' new rows; without them scores would have no
-    bound. They are added as one direction a label, the sum of its new rows taken for a share f of
-    its own: Gc + l I + sum_y f_y r_y r_y' / n_y (Woodbury, 1950).
+  * In between, a label that is new or has doubled is solved alone, with the inverse of the last
+    publication. That has not seen its new rows; without them its scores would have no bound. Their
+    sum is taken for a share f of the label's own: (Gc + l I + f r r' / n)^-1 r, which is
+    a / (1 + f r'a / n) with a = (Gc + l I)^-1 r (Sherman and Morrison, 1950).
 
 Rows are scored before they are learned (see `record`), by what is served at that moment.
 """
@@ -33,7 +33,7 @@ from everhash.learn.remembered import FEW, Remembered
 from everhash.learn.ridge import MIDDLE, Inverse
 from everhash.learn.rotated import Rotated
 from everhash.learn.served import Served
-from everhash.learn.sums import label_sums, on_grid
+from everhash.learn.sums import on_grid
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -45,24 +45,17 @@ DOUBLED = 2
 """A label that has grown by this factor is solved alone."""
 
 
-TOGETHER = 64
-"""Labels of a cycle that are solved together between publications; in larger ones each alone."""
+OFTEN = 1.2
+"""The factor while rows are few: solving is cheap then, and every row matters."""
 
 
 class Due(NamedTuple):
-    """A label to be solved, as it stands after a certain row."""
+    """A label to be solved alone, as it stands after a certain row."""
 
     row: int
     label: int
-
-
-class Standing(NamedTuple):
-    """Labels to be solved together, as they stood at one moment."""
-
-    labels: Counts
-    totals: Doubles
-    """(n, D) sums of their rows on the grid."""
-    counts: Counts
+    rows: int
+    """Rows of the label by then."""
 
 
 class ExactLearner:
@@ -95,7 +88,7 @@ class ExactLearner:
         self.penalty = MIDDLE
         self.mean = np.zeros(view.width - 1)
         self.inverse: Inverse | None = None
-        self._waiting: dict[int, Standing] = {}
+        self._waiting: dict[int, tuple[Doubles, int]] = {}
 
     # What is served
 
@@ -169,9 +162,10 @@ class ExactLearner:
     def _until_publication(self, rows: Counts, labels: Counts, options: Options) -> int:
         """Return how many of the rows to come are learned before all labels are solved again."""
         n = self.memory.rows
-        due = max(n + 1, int(np.ceil(self.published_rows * options.publish))) - n
-        if self.memory.few is not None and n < FEW:
-            due = min(due, FEW - n)
+        few = self.memory.few is not None and n < FEW
+        growth = min(options.publish, OFTEN) if few else options.publish
+        due = max(n + 1, int(np.ceil(self.published_rows * growth))) - n
+        due = min(due, FEW - n) if few else due
         known = np.flatnonzero(self.memory.counts.rows)
         if self.inverse is None and len(known) < 2 and len(labels):
             # there was nothing to tell apart; a second label changes that
@@ -207,7 +201,7 @@ class ExactLearner:
             if count >= DOUBLED * solved[label]:
                 solved[label] = count
                 self.served.count_change(label)
-                dues.append(Due(row, label))
+                dues.append(Due(row, label, count))
         return dues
 
     def _score(self, Z: Floats, sampled: Counts, rows: Counts, labels: Counts) -> None:
@@ -219,49 +213,26 @@ class ExactLearner:
             self.record.take(self.scores(Z[scored]), which.astype(np.int64), labels[steps])
 
     def _let_wait(self, dues: list[Due], Q: Floats, rows: Counts, labels: Counts) -> None:
-        """Note how labels to be solved stood; only the newest moment of each cycle counts."""
-        for due in {self._together(due.label).start: due for due in dues}.values():
+        """Note the sums of labels to be solved, as they stood; only the newest of each counts."""
+        for due in {due.label: due for due in dues}.values():
             until = int(np.searchsorted(rows, due.row, side="right"))
-            standing = self._standing(due.label)
-            mine = np.isin(labels[:until], standing.labels)
-            which, sums = label_sums(Q, rows[:until][mine], labels[:until][mine])
-            standing.totals[which - standing.labels[0]] += sums
-            later = np.bincount(labels[until:], minlength=self.n_labels)[standing.labels]
-            self._waiting[int(standing.labels[0])] = standing._replace(
-                counts=standing.counts - later
-            )
-
-    def _together(self, label: int) -> slice:
-        """Return the labels that are solved with one: its cycle, or in a large one itself."""
-        first, stop = self.served.cycle_of(label)
-        return slice(first, stop) if stop - first <= TOGETHER else slice(label, label + 1)
-
-    def _standing(self, label: int) -> Standing:
-        """Return how a label and those solved with it are remembered now."""
-        members = self._together(label)
-        labels = np.arange(members.start, members.stop)
-        return Standing(
-            labels, self.memory.totals[members].copy(), self.memory.counts.rows[members].copy()
-        )
+            mine = rows[:until][labels[:until] == due.label]
+            total = self.memory.totals[due.label] + Q[mine].sum(axis=0, dtype=np.float64)
+            self._waiting[due.label] = (total, due.rows)
 
     def _solve_waiting(self) -> None:
-        """Solve cycles alone."""
-        waiting, self._waiting = self._waiting, {}
-        for standing in waiting.values() if self.inverse is not None else ():
-            self._solve_alone(standing, self.inverse)
-
-    def _solve_alone(self, standing: Standing, inverse: Inverse) -> None:
-        labels, totals, counts = standing
+        """Solve labels alone; only their own cycles move."""
+        if not self._waiting or self.inverse is None:
+            return
+        labels = np.array(list(self._waiting))
+        totals = np.array([total for total, _ in self._waiting.values()])
+        counts = np.array([count for _, count in self._waiting.values()])
+        self._waiting = {}
         sums = (totals * self.view.steps - counts[:, None] * self.mean).T
-        weights = inverse.solve(sums)
+        weights = self.inverse.solve(sums)
         unseen = 1 - np.minimum(1, self.published.rows[labels] / np.maximum(counts, 1))
-        new = np.flatnonzero((unseen > 0) & (counts > 0))
-        if len(new):
-            share, sums = unseen[new], sums[:, new] * unseen[new]
-            reached = weights[:, new] * share
-            small = np.diag(share * counts[new]) + sums.T @ reached
-            weights = weights - reached @ np.linalg.solve(small, sums.T @ weights)
-        self.served.serve(labels, weights, self.mean)
+        reach = np.maximum(0, (sums * weights).sum(axis=0)) / np.maximum(counts, 1)
+        self.served.serve(labels, weights / (1 + unseen * reach), self.mean)
 
     # Publishing
 
@@ -315,9 +286,9 @@ class ExactLearner:
             self.publish()
             return
         for label in np.unique(labels).tolist():
-            self.solved.rows[label] = self.memory.counts.rows[label]
+            self.solved.rows[label] = count = int(self.memory.counts.rows[label])
             self.served.count_change(label)
-            self._waiting[self._together(label).start] = self._standing(label)
+            self._waiting[label] = (self.memory.totals[label].copy(), count)
         self._solve_waiting()
 
     @one_thread()

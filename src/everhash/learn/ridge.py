@@ -27,6 +27,9 @@ PENALTIES = np.geomspace(1e-4, 30, 24)
 """In units of the mean eigenvalue."""
 MIDDLE = 12
 """Where a search without a past begins."""
+ALONE = 18
+"""The least penalty of the inverse that few rows leave for labels that are solved alone: in
+directions that none of them has, a smaller one would let scores soar."""
 
 
 class Inverse(Protocol):
@@ -107,7 +110,8 @@ def solve_few(Z: Doubles, targets: Doubles, penalty: int | None = None) -> Solut
     gcv = _gcv(rss, 1 + shrunk @ values, n)
     best = int(gcv.argmin()) if penalty is None else penalty
     weights = vectors @ (shrunk[best][:, None] * turned)
-    inverse = Spectrum(vectors, shrunk[best], rows if dual else None, float(level[best]))
+    alone = max(best, ALONE)
+    inverse = Spectrum(vectors, shrunk[alone], rows if dual else None, float(level[alone]))
     return Solution(rows.T @ weights if dual else weights, inverse, best)
 
 

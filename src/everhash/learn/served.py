@@ -60,11 +60,6 @@ class Served:
         self.changes.grow_to(cycle + 1)
         self.compose(cycle)
 
-    def cycle_of(self, label: int) -> tuple[int, int]:
-        """Return the first label of a label's cycle, and the first beyond it, of those there are."""
-        first = label // self._rho * self._rho
-        return first, min(first + self._rho, self.n_labels)
-
     def count_change(self, label: int) -> None:
         """Take note that a label's cycle is about to change."""
         self.changes.rows[label // self._rho] += 1
