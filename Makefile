@@ -24,6 +24,7 @@ bench: $(BENCH)
 	for name in table1 table2 updates deep5k growth unseen robustness streams batch scale speed; do \
 		$(BIN)/everhash bench run $$name || exit 1; done
 	$(BIN)/everhash bench report
+	$(BIN)/python benchmarks/exact.py
 	$(BIN)/python benchmarks/learn_speed.py
 	$(BIN)/python benchmarks/learn_growth.py
 	$(BIN)/python benchmarks/encode_speed.py

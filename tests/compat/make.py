@@ -2,8 +2,8 @@
 
     python -m tests.compat.make
 
-Run it once when the format's version changes, and never touch the files of older versions: every
-later everhash must read them.
+Run it once when the format's version changes, or a part of it is new; files that are there stay as
+they are: every later everhash must read them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import everhash
-from everhash import Collection
+from everhash import Collection, OnlineHasher
 from everhash.store.connection import VERSION
 from everhash.store.store import Store
 
@@ -48,11 +48,16 @@ def _bits(code: Any) -> str | None:
     return None if code is None else "".join("01"[int(bit)] for bit in code)
 
 
-def write(path: Path, coding: str, *, keep: bool) -> None:
+def write(path: Path, coding: str, *, keep: bool, learner: str = "sgd") -> None:
     """A collection with a part of every kind, and entries that carry something."""
     rng = np.random.default_rng(3)
     X, y = rng.standard_normal((60, 6)).astype(np.float32), np.arange(60) % 7
-    with everhash.create(path, 6, 8, labels_per_cycle=3, coding=coding, keep_features=keep) as col:
+    hasher = OnlineHasher(8, 3, learner=learner, features=5 if learner == "exact" else 1000)
+    with everhash.create(path, 6, hasher=hasher, coding=coding, keep_features=keep) as col:
+        if learner == "exact":  # beyond what is kept as rows, with something taken back
+            many = rng.standard_normal((1200, 6)).astype(np.float32)
+            col.learn(many, np.arange(1200) % 5)
+            col.forget(many[1100:1110], np.arange(1100, 1110) % 5)
         col.learn(X[:20], y[:20])
         col.ingest(X[20:35], [["é", 7, b"raw", ("a", 1)][i % 4] for i in range(15)])
         col.add(X[35:50], [f"e{i}" for i in range(15)], [None, {0, 1}, 2] * 5)
@@ -68,14 +73,16 @@ def write(path: Path, coding: str, *, keep: bool) -> None:
 
 def main() -> None:
     """Write the files of this version."""
-    for name, coding, keep in (
-        ("home", "home", True),
-        ("full", "full", True),
-        ("bare", "home", False),
+    for name, coding, keep, learner in (
+        ("home", "home", True, "sgd"),
+        ("full", "full", True, "sgd"),
+        ("bare", "home", False, "sgd"),
+        ("exact", "home", True, "exact"),
     ):
         path = HERE / f"v{VERSION}-{name}.ever"
-        path.unlink(missing_ok=True)
-        write(path, coding, keep=keep)
+        if path.exists():
+            continue
+        write(path, coding, keep=keep, learner=learner)
         with everhash.open(path, readonly=True) as col:
             text = json.dumps(seen(col), indent=None)
         path.with_suffix(".json").write_text(text + "\n")

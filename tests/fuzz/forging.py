@@ -36,7 +36,7 @@ def write_victim(path: Path) -> None:
     thumbnail, 9 both.
     """
     X, _ = some_rows(12, 3, 4)
-    with begin(path, OnlineHasher(3, 2, replay=1), 3) as victim:
+    with begin(path, OnlineHasher(3, 2, learner="sgd", replay=1), 3) as victim:
         victim.learn(X[:2], ["a", "b"])
         victim.ingest(X[:8], ["a", "b", "c", None, "d", {"a", "c"}, "b", None])
         victim.add(X[8:], ids=["e8", "e9", "e10", "e11"])

@@ -31,7 +31,8 @@ def lesson(rows: Any, steps: Any, which: Any, labels: Any = ("a", "b")) -> Edit:
     """Replace the first lesson: two rows, one of "a" and one of "b"."""
     table = np.array(rows, np.float32).reshape(-1, 3)
     columns = {"steps": np.array(steps, np.uint32), "which": np.array(which, np.uint32)}
-    content = pack({"rows": table, **columns}, list(labels))
+    about = labels if isinstance(labels, dict) else list(labels)
+    content = pack({"rows": table, **columns}, about)
     return both(data("lesson", content), claim("lesson", len(table)))
 
 
@@ -67,6 +68,18 @@ LESSONS: dict[str, Case] = {
     "fewer labels than steps": (lesson([*ROW, *ROW], [0, 1], [0]), "which is"),
     "a label twice": (lesson([*ROW, *ROW], [0, 1], [0, 1], ["a", "a"]), "stands twice"),
     "a label twice in disguise": (lesson([*ROW, *ROW], [0, 1], [0, 1], [1, True]), "stands twice"),
+    "rows to forget where nothing can be": (
+        lesson([*ROW, *ROW], [0, 1], [0, 1], {"forget": ["a", "b"]}),
+        "cannot forget",
+    ),
+    "labels to forget in an object": (
+        lesson([*ROW, *ROW], [0, 1], [0, 1], {"forget": {"a": 1}}),
+        "labels are no list",
+    ),
+    "labels to learn in an object": (
+        lesson([*ROW, *ROW], [0, 1], [0, 1], {"learn": ["a", "b"]}),
+        "labels are no list",
+    ),
     "labels a text": (named('"ab"'), "labels are no list"),
     "labels an object": (named('{"a":1,"b":2}'), "labels are no list"),
     "labels a number": (named("2"), "labels are no list"),
@@ -83,7 +96,8 @@ LESSONS: dict[str, Case] = {
 
 
 def model_of(dim: int, bits: int = 3, **options: Any) -> bytes:
-    return hasher_to_bytes(OnlineHasher(bits, 2, **options).begin(dim))
+    learner = "exact" if "features" in options else "sgd"
+    return hasher_to_bytes(OnlineHasher(bits, 2, learner=learner, **options).begin(dim))
 
 
 def another(model: bytes) -> Edit:
@@ -127,6 +141,7 @@ MODELS: dict[str, Case] = {
 GROWING: dict[str, Case] = {
     "labels that remember a million rows": (outgrown(100, 3, replay=10**6), "lesson"),
     "labels of wide functions": (outgrown(100, 16_384, bits=16, replay=0), "lesson"),
+    "labels of many random features": (outgrown(500, 3, features=16_000), "lesson"),
     "labels that take long to tell apart": (outgrown(20_000, 3, bits=16, replay=0), "lesson"),
 }
 

@@ -49,7 +49,7 @@ def some_rows(n: int, dim: int, labels: int, seed: int = 0) -> tuple[NDArray[np.
 
 def write_small(path: Path) -> None:
     """Write a collection with every kind of part and of entry in a few kilobytes."""
-    with begin(path, OnlineHasher(2, 1, replay=0), 2, page_size=512) as small:
+    with begin(path, OnlineHasher(2, 1, learner="sgd", replay=0), 2, page_size=512) as small:
         rows = [[1.0, 2.0], [3.0, 1.0], [0.0, 5.0], [2.0, 2.0]]
         small.ingest(rows, y=["a", {"a", "b"}, "b", None], ids=["x", "y", 7, "z"])
         small.attach(["x", "y"], payloads=[1, {"b": 2}], thumbnails=[GIF, GIF])

@@ -39,6 +39,8 @@ Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
+BLOCK = 4096
+"""Rows seen at a time. Bounds memory; results do not depend on it."""
 SEARCH_AGAIN = 4
 """The penalty is chosen anew when rows have grown by this factor."""
 DOUBLED = 2
@@ -144,10 +146,11 @@ class ExactLearner:
         start = 0
         while start < len(X):
             later = slice(int(np.searchsorted(rows, start)), None)
-            stop = start + self._until_publication(rows[later] - start, labels[later], options)
+            due = self._until_publication(rows[later] - start, labels[later], options)
+            stop = min(start + due, start + BLOCK, len(X))
             inside = slice(*np.searchsorted(rows, (start, stop)))
             self._take(X[start:stop], rows[inside] - start, labels[inside])
-            if stop <= len(X):
+            if stop == start + due:
                 self._publish_in_time()
             start = stop
         self._solve_waiting()
@@ -257,12 +260,10 @@ class ExactLearner:
         weights = np.zeros((len(self.mean), len(memory.counts)))
         self.inverse = None
         if solution is not None:
-            self.inverse, self.penalty, weights = (
-                solution.inverse,
-                solution.penalty,
-                solution.weights,
-            )
-            self.searched_rows = memory.rows if search or memory.few else self.searched_rows
+            self.inverse, self.penalty = solution.inverse, solution.penalty
+            weights = solution.weights
+            searched = search or memory.few is not None
+            self.searched_rows = memory.rows if searched else self.searched_rows
         self.published.replace(memory.counts.rows.copy())
         self.solved.replace(memory.counts.rows.copy())
         self.served.publications += 1

@@ -71,7 +71,8 @@ class OnlineHasher(Classifying):
         learner: "exact" solves for the functions from sums: the same in any order, able to forget
             and to merge. "sgd" takes the paper's gradient steps.
         features: exact learner: random features beside the rows' own. 0 is linear.
-        publish: exact learner: solve all labels again when rows have grown by this factor.
+        publish: exact learner: solve all labels again when rows have grown by this factor, among
+            the first 1,000 by a fifth.
         learn_unlabelled: exact learner: let rows without a label count as having none of them.
         codebook: "orthogonal", "maxmin", "random", "hadamard", or an (n, k) array of -1/+1, handed
             out in order; "auto" is orthogonal for the exact learner, maxmin for the other.
