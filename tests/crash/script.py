@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import everhash
-from everhash import Collection
+from everhash import Collection, OnlineHasher
 from everhash.collection import recorder
 from everhash.store import store
 
@@ -50,7 +50,8 @@ class Script(NamedTuple):
 
 def create(path: Path | None, durability: str = "commit") -> Collection:
     """Make the collection a script begins with."""
-    return everhash.create(path, DIM, BITS, labels_per_cycle=4, durability=durability)
+    hasher = OnlineHasher(BITS, 4, features=20)
+    return everhash.create(path, DIM, hasher=hasher, durability=durability)
 
 
 @cache
@@ -96,7 +97,7 @@ def _calls(collection: Collection, rng: np.random.Generator) -> Iterator[Call]:
     author = _Author(collection, rng)
     first = [author.learn, author.ingest, author.add, author.add_with_ids]
     deck = [*first, author.add, author.ingest_mixed, author.label, author.remove, author.refresh]
-    deck += [author.attach, author.attach_some]
+    deck += [author.attach, author.attach_some, author.forget]
     for write in first:
         yield write()
     while True:
@@ -110,10 +111,19 @@ class _Author:
     def __init__(self, collection: Collection, rng: np.random.Generator) -> None:
         self._collection, self._rng = collection, rng
         self._centers = rng.integers(0, 17, (LABELS, DIM))
+        self._taught: dict[str, Any] = {}
 
     def learn(self) -> Call:
         X, y = self._rows(12)
-        return Call("learn", {"X": X, "y": y})
+        self._taught = {"X": X, "y": y}
+        return Call("learn", self._taught)
+
+    def forget(self) -> Call:
+        """Take back what was taught last, if anything was since the last time."""
+        if not self._taught:
+            return self.learn()
+        taught, self._taught = self._taught, {}
+        return Call("forget", taught)
 
     def ingest(self) -> Call:
         X, y = self._rows(8)

@@ -16,7 +16,7 @@ from everhash.store.connection import PATIENCE
 from tests.crash.apart import Child, Say, apart
 from tests.crash.script import check_state, create, filled, observe, observe_file, script
 
-WRITES = {"learn", "add", "ingest", "attach", "label", "remove", "refresh"}
+WRITES = {"forget", "learn", "add", "ingest", "attach", "label", "remove", "refresh"}
 
 
 def test_a_second_writer_is_refused_at_once(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def write_small(path: Path) -> None:
 def write_large(path: Path) -> None:
     """Write a collection with thousands of entries and several parts of each kind."""
     X, y = some_rows(3000, 8, 12)
-    with begin(path, OnlineHasher(8, 3), 8) as large:
+    with begin(path, OnlineHasher(8, 3, learner="sgd"), 8) as large:
         large.learn(X[:500], y[:500])
         large.add(X[:1500], y=[label if i % 3 else None for i, label in enumerate(y[:1500])])
         for start in range(1500, 3000, 500):

@@ -336,3 +336,29 @@ def test_verify_names_what_is_damaged(filled: Collection) -> None:
         with pytest.raises(CollectionFileError, match="features 300 is damaged"):
             col.refresh()
         assert len(col) == 400
+
+
+def test_a_call_writes_its_rows_and_not_the_sums(tmp_path: Path, digits: Stream) -> None:
+    with everhash.create(tmp_path / "c.ever", 64) as col:
+        col.learn(digits.X[:1100], digits.y[:1100])
+        before, model = col.stats()["bytes"], len(col.hasher.to_bytes())
+        for start in range(1100, 1300, 4):
+            col.ingest(digits.X[start : start + 4], digits.y[start : start + 4])
+        assert model > 4_000_000
+        assert col.stats()["bytes"] - before < model / 4
+
+
+def test_what_is_forgotten_stays_forgotten_after_reopening(tmp_path: Path, digits: Stream) -> None:
+    path = tmp_path / "c.ever"
+    with everhash.create(path, hasher=OnlineHasher(16, features=50), dim=64) as col:
+        col.ingest(digits.X[:1100], digits.y[:1100])
+        col.learn(digits.X[1100:1200], ["wrong"] * 100)
+        col.forget(digits.X[1100:1200], ["wrong"] * 100)
+        before, learned = col.hasher.margins(digits.X), col.stats()["learned"]
+        with pytest.raises(InputError, match="cannot forget"):
+            col.forget(digits.X[1100:1101], ["wrong"])
+    with everhash.open(path) as col:
+        np.testing.assert_array_equal(col.hasher.margins(digits.X), before)
+        assert col.stats()["learned"] == learned
+        assert learned["rows"] == 1100
+        assert col.labels()[-1].lessons == 0
