@@ -24,19 +24,15 @@ def _told(name: str, labels: list[str], home: int | None, title: str | None) -> 
     return {"id": name, "labels": labels, "home": home, "payload": payload, "thumbnail": False}
 
 
-def _found(*far: float) -> dict[str, Any]:
-    """Return an answer that finds a hat and the cap."""
-    entries = (("sku-2", "hats"), ("sku-3", None))
-    found = [
-        {"id": name, "distance": distance, "label": label}
-        for (name, label), distance in zip(entries, far, strict=True)
-    ]
-    return {"matches": [{"novelty": -6.196, "found": found}], "columns": 2}
+def _found(*entries: tuple[str, float, str | None]) -> dict[str, Any]:
+    """Return an answer to the cap: ids, distances and labels."""
+    found = [dict(zip(("id", "distance", "label"), entry, strict=True)) for entry in entries]
+    return {"matches": [{"novelty": -3.659, "found": found}], "columns": len(found)}
 
 
 RECORD = {
-    **{"rows": 4, "published_rows": 3, "scored_rows": 3},
-    **{"accuracy": 0.667, "log_loss": 7.469, "temperature": 0.7},
+    **{"rows": 4, "published_rows": 4, "scored_rows": 3},
+    **{"accuracy": 0.667, "log_loss": 7.469, "temperature": 0.455},
 }
 REPORT = {
     **{"entries": 1, "entries_touched": 0, "bits_recomputed": 0, "bits_certified": 0},
@@ -59,14 +55,16 @@ EXAMPLES: dict[str, Example] = {
     ),
     "/add": Example({"rows": [CAP], "ids": ["sku-3"]}, {"ids": ["sku-3"]}),
     "/attach": Example({"ids": ["sku-2"], "payloads": [{"title": "straw hat"}]}, {"attached": 1}),
-    "/search": Example({"rows": [CAP], "k": 2}, _found(-6.196, -6.196)),
-    "/radius": Example({"rows": [CAP], "r": 1}, _found(0, 0)),
+    "/search": Example(
+        {"rows": [CAP], "k": 2}, _found(("sku-2", -3.659, "hats"), ("sku-3", -3.659, None))
+    ),
+    "/radius": Example({"rows": [CAP], "r": 2}, _found(("sku-3", 0, None), ("sku-2", 2, "hats"))),
     "/get": Example(
         {"ids": ["sku-1", "sku-3"]},
         {
             "entries": [
                 {**_told("sku-1", ["boots"], None, "red boots"), "code": None},
-                {**_told("sku-3", [], 0, None), "code": [0, 0, 0, 1, 0, 1, 1, 1]},
+                {**_told("sku-3", [], 0, None), "code": [0, 0, 0, 0, 0, 1, 0, 1]},
             ]
         },
     ),
@@ -104,7 +102,7 @@ EXAMPLES: dict[str, Example] = {
         {
             **{"entries": 3, "arrived": 3, "labelled": 2, "unlabelled": 1, "coded": 1},
             **{"read_only": 0, "labels": 2, "cycles": 1, "width": 8, "coding": "home"},
-            **{"stale_bits": 0, "mapping_version": 72, "hasher_version": 72},
+            **{"stale_bits": 0, "mapping_version": 80, "hasher_version": 80},
             **{"method": "everhash", "learned": RECORD, "dim": 4, "bits": 8},
             **{"bytes": 163840, "commit": 5},
             **{"last_refresh": None, "version": "0.1.0", "readonly": False},

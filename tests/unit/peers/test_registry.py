@@ -11,8 +11,11 @@ from everhash.peers.batch_method import BatchMethod
 
 
 def test_names_gives_ours_first_and_every_online_peer() -> None:
-    ours, online = ["everhash", "paper"], "okh osh adapthash sketchhash mihash hcoh hmoh bsodh"
-    assert peers.names()[:2] == ours
+    ours, online = (
+        ["everhash", "everhash-sgd", "paper"],
+        "okh osh adapthash sketchhash mihash hcoh hmoh bsodh",
+    )
+    assert peers.names()[:3] == ours
     assert set(peers.names()) >= {*ours, *online.split(), "smarthash", "onehot"}
 
 
@@ -25,11 +28,11 @@ def test_get_makes_and_describe_explains_every_method(name: str) -> None:
     about = peers.describe(name)
     assert about.name == name
     assert about.online != isinstance(hasher, BatchMethod)
-    assert str(about.year) in about.citation or name == "everhash"
+    assert str(about.year) in about.citation or name.startswith("everhash")
     assert about.needs in ("labels", "pairs", "nothing")
     assert about.supervised == (about.needs != "nothing")
     assert about.codewords == hasher.assigns_codewords
-    assert hasher.method == ("everhash" if name == "paper" else name)
+    assert hasher.method == ("everhash-sgd" if name == "paper" else name)
     assert about.batch == hasher.get_params().get("batch", 1)
     assert about.needs_class_count == ("classes" in hasher.get_params())
 

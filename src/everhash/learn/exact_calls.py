@@ -1,0 +1,154 @@
+"""What only the exact learner can do: publish, forget, fork, merge, and tell how good it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from everhash.errors import OptionError
+from everhash.learn.classifying import Classifying
+from everhash.learn.exact import ExactLearner
+from everhash.learn.options import Options
+from everhash.learn.record import Accuracy
+from everhash.learn.sgd import SgdLearner
+from everhash.stream import Labels
+
+UNCALIBRATED = 10.0
+"""What the sgd learner's scores, the mean margin towards a word, are multiplied with."""
+
+
+class ExactCalls(Classifying):
+    """Calls that another learner refuses; `OnlineHasher` has labels, cycles and words."""
+
+    _begun: Options
+    _learner: ExactLearner | SgdLearner
+
+    def _assign_codewords(self, labels: list[Hashable]) -> list[Hashable]:
+        """Give new labels their words; return those whose word another label has too."""
+        raise NotImplementedError
+
+    def _warn_of(self, reused: list[Hashable]) -> None:
+        """Warn of labels that share a word."""
+        raise NotImplementedError
+
+    @property
+    def publish(self) -> Callable[[], Self]:
+        """Solve for all functions now, from all that was learned. Exact learner only.
+
+        `publish` is also the option that says when this happens by itself; `get_params` tells it.
+        """
+        return self._publish_now
+
+    @publish.setter
+    def publish(self, growth: float) -> None:
+        vars(self)["publish"] = growth
+
+    def _publish_now(self) -> Self:
+        self._exact("publish").publish()
+        return self
+
+    def forget(self, X: ArrayLike, y: Any) -> Self:
+        """Take back rows that were learned, given as they were. Exact learner only.
+
+        All or nothing. Their labels are solved again at once; after `publish`, or the next
+        publication, it is as if the rows had never come, but for the centre of the view, which
+        stays where the first 1,000 rows have put it. To correct a label, forget the row with the
+        wrong one and learn it with the right one.
+        """
+        return super().forget(X, y)
+
+    def forget_rows(self, rows: NDArray[np.float32], labels: Labels) -> None:
+        """Take back rows that `as_rows` and `as_labels` have checked."""
+        learner = self._exact("forget")
+        learner.forget(rows, labels.rows, self.numbers(labels.values)[labels.which])
+
+    def check_forget(self, rows: NDArray[np.float32], labels: Labels) -> None:
+        """Refuse rows that cannot be taken back, before anything has changed."""
+        learner = self._exact("forget")
+        learner.check_forget(rows, labels.rows, self.numbers(labels.values)[labels.which])
+
+    def fork(self) -> Self:
+        """Return a hasher with the same view, labels and words that has learned nothing.
+
+        It can learn elsewhere, in parallel, and be merged afterwards. From now on the centre of the
+        view, the mean of the rows so far, stands still: learn a sample of the stream first.
+        Exact learner only.
+        """
+        learner = self._exact("fork")
+        learner.settle()
+        other = type(self)(**self.get_params()).begin(self.n_features_in_)
+        if isinstance(names := getattr(self, "feature_names_in_", None), np.ndarray):
+            other.feature_names_in_ = names
+        other._begin(self._begun)
+        other._exact("fork").begin_like(learner)
+        other._assign_codewords(list(self._numbers))
+        return other
+
+    def merge(self, *others: ExactCalls) -> Self:
+        """Add what forks of this hasher, or hashers forked from the same one, have learned.
+
+        Sums and counts add up, labels that are new here get words, and all functions are solved
+        again: each label has the classifier that one hasher would have learned from all the rows.
+        The others stay as they are. Exact learner only; all or nothing.
+        """
+        mine = self._exact("merge")
+        theirs = [other._exact("merge") for other in others]
+        new = [label for other in others for label in other._numbers]
+        for other, learner in zip(others, theirs, strict=True):
+            if other is self or not mine.can_merge(learner):
+                raise OptionError(
+                    "only hashers that see rows alike can be merged",
+                    hint="let them start as forks of one hasher: hasher.fork()",
+                )
+        self.check_room(new)
+        self._warn_of(self._assign_codewords(new))
+        for other, learner in zip(others, theirs, strict=True):
+            mine.merge(learner, self.numbers(other._numbers))
+        mine.publish()
+        return self
+
+    def _exact(self, what: str) -> ExactLearner:
+        """Return the learner, if it is the exact one."""
+        self._require_fitted()
+        if not isinstance(self._learner, ExactLearner):
+            raise OptionError(
+                f"the {self._begun.learner} learner cannot {what}", hint='use learner="exact"'
+            )
+        return self._learner
+
+    @property
+    def accuracy_(self) -> Accuracy | None:
+        """How often rows were right before they were learned; None where nobody counts that."""
+        self._require_fitted()
+        learner = self._learner
+        return learner.record.accuracy if isinstance(learner, ExactLearner) else None
+
+    @property
+    def label_accuracies_(self) -> list[float | None] | None:
+        """The same for each label; None for one of which no row was scored yet."""
+        self._require_fitted()
+        learner = self._learner
+        return learner.record.label_accuracies if isinstance(learner, ExactLearner) else None
+
+    @property
+    def rows_(self) -> int:
+        """Rows learned and not forgotten. Exact learner only."""
+        return self._exact("count its rows").memory.rows
+
+    @property
+    def published_rows_(self) -> int:
+        """Rows there were when all functions were last solved. Exact learner only."""
+        return self._exact("publish").published_rows
+
+    def _label_scores(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        if isinstance(self._learner, ExactLearner):
+            return self._learner.scores(self._view.of(rows))
+        frozen = self.freeze()
+        return frozen.scores(frozen.measure(rows)) * np.float32(UNCALIBRATED / self.bits)
+
+    def _inverse_temperature(self) -> float:
+        learner = self._learner
+        return learner.record.inverse_temperature if isinstance(learner, ExactLearner) else 1.0
