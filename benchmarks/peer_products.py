@@ -160,7 +160,7 @@ class Products(NamedTuple):
 
 WORDS = Products("a row: W z, rank-1 update of W", follow_words)
 PRODUCTS = {
-    "everhash": WORDS,
+    "everhash-sgd": WORDS,
     "paper": WORDS,
     "okh": Products("a row: anchors z; W x pair, rank-2 update of W", correct_pairs),
     "osh": WORDS,

@@ -135,7 +135,7 @@ def test_without_a_record_no_accuracy_is_shown(wordy: Server, opened: Open) -> N
 
 def test_rows_that_are_forgotten_are_told(digits_page: Server, opened: Open) -> None:
     page = opened(digits_page)
-    body = {"rows": load_digits().data[:4].tolist(), "labels": ["forgettable"] * 4}
+    body = {"rows": load_digits().data[:4].tolist(), "labels": [3] * 4}
     before = digits_page.get("/stats")["learned"]["rows"]
     digits_page.post("/learn", body)
     until(lambda: number(page, "rows_learned") == before + 4)
