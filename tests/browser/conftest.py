@@ -109,10 +109,10 @@ def slow(servers: Servers) -> Server:
     return servers.demo("slow", 10)
 
 
-@pytest.fixture(scope="package")
-def digits_page(servers: Servers) -> Server:
-    """The demo, when all digits have arrived."""
-    return servers.demo("digits", 3000).until(1500)
+@pytest.fixture(scope="module")
+def digits_page(servers: Servers, request: pytest.FixtureRequest) -> Server:
+    """The demo, when all digits have arrived; one a file, since tests change it."""
+    return servers.demo(request.module.__name__.rpartition(".")[2], 3000).until(1500)
 
 
 @pytest.fixture(scope="package")
