@@ -40,6 +40,7 @@ SETTINGS: dict[str, Make] = {
     "paper()": lambda bits, seed: OnlineHasher.paper(bits, random_state=seed),
     "sgd": lambda bits, seed: OnlineHasher(bits, learner="sgd", random_state=seed),
     "exact (default)": lambda bits, seed: OnlineHasher(bits, random_state=seed),
+    "exact, publish=1.1": lambda bits, seed: OnlineHasher(bits, publish=1.1, random_state=seed),
 }
 
 
@@ -91,9 +92,8 @@ def cifar_row(
     by_mapping = (np.nan, np.nan)
     if mapping:
         queries, entries = split.queries, split.entries
-        scores = score_mapping(
-            hasher, data.X[queries], data.y[queries], data.X[entries], data.y[entries]
-        )
+        here, there = (data.X[queries], data.y[queries]), (data.X[entries], data.y[entries])
+        scores = score_mapping(hasher, *here, *there, coding="home")
         by_mapping = scores.hamming.average, scores.asymmetric.average
     return (*codeword_scores(hasher, data, split), *by_mapping, seconds)
 
