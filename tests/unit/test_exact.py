@@ -265,10 +265,14 @@ def test_hashers_that_see_rows_otherwise_do_not_merge(
 ) -> None:
     before = settled.to_bytes()
     other = small().partial_fit(digits.X[500:], digits.y[500:])
-    for wrong in (other, small(features=0).partial_fit(digits.X, digits.y), settled):
+    for wrong in (other, small(features=0).partial_fit(digits.X, digits.y)):
         with pytest.raises(OptionError, match="see rows alike") as caught:
             settled.merge(wrong)
         assert "fork" in caught.value.hint
+    fork = settled.fork()
+    for twice in ((settled,), (fork, fork)):
+        with pytest.raises(OptionError, match="merged twice"):
+            settled.merge(*twice)
     assert settled.to_bytes() == before
     with pytest.raises(OptionError, match="no row was learned"):
         small().begin(64).fork()

@@ -328,7 +328,8 @@ def rotate(rows: Floats, signs: Signs) -> Floats:
         rows: (n, p).
         signs: (rounds, p) of -1 and +1.
 
-    >>> rotate(np.array([[3, 4, 12]], np.float32), np.ones((1, 3), np.int8)).round(2).tolist()
+    >>> turned = rotate(np.array([[3, 4, 12]], np.float32), np.ones((1, 3), np.int8))
+    >>> turned.astype(float).round(2).tolist()
     [[12.0, -0.71, 4.95]]
     """
     turned, p = rows.astype(np.float32), rows.shape[1]

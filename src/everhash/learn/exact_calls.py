@@ -97,8 +97,10 @@ class ExactCalls(Classifying):
         mine = self._exact("merge")
         theirs = [other._exact("merge") for other in others]
         new = [label for other in others for label in other._numbers]
-        for other, learner in zip(others, theirs, strict=True):
-            if other is self or not mine.can_merge(learner):
+        if len({id(learner) for learner in (mine, *theirs)}) <= len(theirs):
+            raise OptionError("a hasher cannot be merged twice", hint="give each fork once")
+        for learner in theirs:
+            if not mine.can_merge(learner):
                 raise OptionError(
                     "only hashers that see rows alike can be merged",
                     hint="let them start as forks of one hasher: hasher.fork()",
