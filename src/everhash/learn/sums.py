@@ -5,8 +5,8 @@
     gram      G  = sum q q'     (D, D)
     labels    s_y = sum q       (D,) over the rows of each label
 
-A row enters as whole numbers q from -127 to 127, its place on a fixed grid (`Rotated.steps`); a
-hundred times finer than the penalty can tell. Sums of whole numbers are exact: no order, batch or
+A row enters as whole numbers q from -127 to 127, its place on a fixed grid (`Rotated.steps`), which
+loses about what the smallest penalty adds. Sums of whole numbers are exact: no order, batch or
 machine can change a digit of them, shards add up to what one would have, and a row that is
 subtracted has never been there.
 
