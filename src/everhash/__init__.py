@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from everhash.collection.verification import verify
     from everhash.errors import EverhashError
     from everhash.index.index import Index
-    from everhash.index.matches import Matches
     from everhash.index.refresh import RefreshReport
     from everhash.learn.advice import Advice, advise
     from everhash.learn.hasher import OnlineHasher
+    from everhash.matches import Matches
     from everhash.peers.model_file import load_hasher
     from everhash.sources import read
 
@@ -65,7 +65,7 @@ _HOMES = {
     "Hasher": "everhash.codes",
     "Index": "everhash.index.index",
     "LabelInfo": "everhash.collection.labels",
-    "Matches": "everhash.index.matches",
+    "Matches": "everhash.matches",
     "OnlineHasher": "everhash.learn.hasher",
     "RefreshReport": "everhash.index.refresh",
     "RemoteCollection": "everhash.client.remote",

@@ -18,6 +18,7 @@
     ├── ModelFileError (ValueError)     a model file that is damaged, foreign or hostile
     ├── CollectionFileError (ValueError)   the same of a collection's file
     ├── StoreError (OSError)            a file that could not be read or written: disk full, no room
+    │   ├── DiskFullError               no room is left for a write
     │   ├── LockedError                 another process writes to the collection
     │   └── ReadOnlyError               a write to what was opened for reading, or is closed
     ├── ServiceError (ConnectionError)  a service that cannot be reached, or answers as none would
@@ -155,6 +156,10 @@ class CollectionFileError(EverhashError, ValueError):
 
 class StoreError(EverhashError, OSError):
     """A file could not be read or written. The call it happened in changed nothing."""
+
+
+class DiskFullError(StoreError):
+    """There is no room left on the disk. The call it happened in changed nothing."""
 
 
 class LockedError(StoreError):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
 from everhash import Index, OnlineHasher, peers
-from everhash.index.features import Stored
+from everhash.index.features import StoredFeatures
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.stream_hasher import StreamHasher
 
@@ -48,7 +48,7 @@ class Model:
         if not labels or not self.hasher.assigns_codewords:
             if not self.rows:
                 self.mapping = self.hasher.freeze()
-            self.rows[name] = Stored.of(row[None]).rows[0]
+            self.rows[name] = StoredFeatures.of(row[None]).rows[0]
 
     def drop(self, name: Any) -> None:
         self.order.remove(name)

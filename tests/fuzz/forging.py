@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import save
 
 from everhash import OnlineHasher
-from everhash.store.parts import ABOUT, Arrays, Key, about_of, checksum, unpack
+from everhash.store.parts import ABOUT, Arrays, PartKey, about_of, checksum, unpack
 from tests.fuzz.samples import GIF, begin, some_rows
 
 
@@ -67,26 +67,26 @@ class Forgery:
         with closing(sqlite3.connect(source)) as file:
             self.head = json.loads(file.execute("SELECT about FROM head").fetchone()[0])
             rows = file.execute("SELECT kind, start, rows, written, data FROM part").fetchall()
-        self.parts: dict[Key, Forged] = {Key(*row[:2]): Forged(*row[2:]) for row in rows}
+        self.parts: dict[PartKey, Forged] = {PartKey(*row[:2]): Forged(*row[2:]) for row in rows}
 
-    def find(self, kind: str, number: int = 0) -> Key:
+    def find(self, kind: str, number: int = 0) -> PartKey:
         """Return the name of the part of a kind that comes at this number."""
         return sorted(key for key in self.parts if key.kind == kind)[number]
 
-    def arrays(self, key: Key) -> Arrays:
+    def arrays(self, key: PartKey) -> Arrays:
         """Return copies of a part's arrays."""
         return {name: array.copy() for name, array in unpack(self.parts[key].data, key).items()}
 
-    def about(self, key: Key) -> Any:
+    def about(self, key: PartKey) -> Any:
         """Return a part's JSON."""
         return about_of(self.arrays(key), key)
 
-    def put(self, key: Key, data: Any, rows: int | None = None) -> None:
+    def put(self, key: PartKey, data: Any, rows: int | None = None) -> None:
         """Write a part, or write over it."""
         before = self.parts.get(key, Forged(0, 0, b""))
         self.parts[key] = Forged(before.rows if rows is None else rows, before.written, data)
 
-    def rename(self, key: Key, name: Key) -> None:
+    def rename(self, key: PartKey, name: PartKey) -> None:
         """Give a part another name."""
         self.parts[name] = self.parts.pop(key)
 
@@ -198,7 +198,7 @@ def data(kind: str, content: Any, number: int = 0) -> Edit:
 
 def restart(kind: str, start: int, number: int = 0) -> Edit:
     """Let a part start elsewhere."""
-    return lambda forgery: forgery.rename(forgery.find(kind, number), Key(kind, start))
+    return lambda forgery: forgery.rename(forgery.find(kind, number), PartKey(kind, start))
 
 
 def claim(kind: str, rows: int, number: int = 0) -> Edit:
@@ -215,11 +215,11 @@ def cut(kind: str, *order: int) -> Edit:
     """Cut the only part of a kind into three pieces, and number those listed in their order."""
 
     def edit(forgery: Forgery) -> None:
-        whole = forgery.parts.pop(Key(kind, 0)).data
+        whole = forgery.parts.pop(PartKey(kind, 0)).data
         third = len(whole) // 3
         pieces = whole[:third], whole[third : 2 * third], whole[2 * third :]
         for name, piece in enumerate(order):
-            forgery.put(Key(kind, name), pieces[piece])
+            forgery.put(PartKey(kind, name), pieces[piece])
 
     return edit
 

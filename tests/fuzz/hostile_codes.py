@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from everhash.store.parts import Arrays, Key
+from everhash.store.parts import Arrays, PartKey
 from tests.fuzz.forging import (
     Edit,
     Forgery,
@@ -83,7 +83,7 @@ CODES: dict[str, Case] = {
 
 
 def more_features(forgery: Forgery) -> None:
-    forgery.put(Key("features", 5), forgery.parts[forgery.find("features")].data, 2)
+    forgery.put(PartKey("features", 5), forgery.parts[forgery.find("features")].data, 2)
 
 
 def fewer_features(forgery: Forgery) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from everhash.store.connection import APPLICATION, VERSION
-from everhash.store.parts import Key
+from everhash.store.parts import PartKey
 from tests.fuzz.forging import (
     Edit,
     Forgery,
@@ -47,7 +47,7 @@ def part(column: str, value: str) -> Edit:
 
 def stranger(kind: str) -> Edit:
     """Add a part of a kind of its own."""
-    return lambda forgery: forgery.put(Key(kind, 0), pack({"x": np.zeros(3)}))
+    return lambda forgery: forgery.put(PartKey(kind, 0), pack({"x": np.zeros(3)}))
 
 
 SCHEMAS: dict[str, Case] = {
@@ -151,7 +151,7 @@ def varint(number: int) -> bytes:
 
 def claim_gigabyte(path: Path, good: Path) -> None:
     """Let the record of a part say that its blob is as long as a gigabyte."""
-    content = Forgery(good).parts[Key("mapping", 0)].data
+    content = Forgery(good).parts[PartKey("mapping", 0)].data
     raw = bytearray(good.read_bytes())
     kind_at = raw.rindex(b"mapping", 0, raw.index(content))
     told, claimed = varint(12 + 2 * len(content)), varint(12 + 2 * 2**30)
@@ -219,14 +219,14 @@ def forged(edit: Edit) -> Maker:
 
 def dead_code(forgery: Forgery) -> None:
     """Give entry 4, which has a label, a code as well, as if it had got its label later."""
-    arrays = forgery.arrays(Key("codes", 3))
+    arrays = forgery.arrays(PartKey("codes", 3))
     more = {"places": 1, "homes": 0, "words": 5}
     wide = {name: np.insert(arrays[name], 1, more[name], axis=0) for name in arrays}
-    forgery.put(Key("codes", 3), pack(wide), 3)
+    forgery.put(PartKey("codes", 3), pack(wide), 3)
 
 
 def remove_again(forgery: Forgery) -> None:
-    forgery.put(Key("change", 2), forgery.parts[Key("change", 1)].data, 1)
+    forgery.put(PartKey("change", 2), forgery.parts[PartKey("change", 1)].data, 1)
     forgery.head.update(changes=3, changed=3)
 
 

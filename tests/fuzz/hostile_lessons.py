@@ -9,7 +9,7 @@ import numpy as np
 
 from everhash import OnlineHasher
 from everhash.learn.model_file import hasher_to_bytes
-from everhash.store.parts import Key
+from everhash.store.parts import PartKey
 from tests.fuzz.forging import (
     Edit,
     Forgery,
@@ -114,7 +114,7 @@ def outgrown(labels: int, dim: int, **options: Any) -> Edit:
         another(model_of(dim, **options))(forgery)
         nothing = {name: np.zeros(0, np.uint32) for name in ("steps", "which")}
         rows = np.zeros((0, dim), np.float32)
-        forgery.put(Key("lesson", 0), pack({"rows": rows, **nothing}, list(range(labels))))
+        forgery.put(PartKey("lesson", 0), pack({"rows": rows, **nothing}, list(range(labels))))
         forgery.head.update(places=0, lessons=1, changes=0, changed=0)
         forgery.head.update(attached=0, attached_tally=0)
         forgery.statements.append("DELETE FROM attached")

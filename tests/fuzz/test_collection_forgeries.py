@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 import everhash
 from everhash.errors import CollectionFileError
-from everhash.store.parts import Key
+from everhash.store.parts import PartKey
 from tests.fuzz import (
     hostile_attached,
     hostile_codes,
@@ -197,7 +197,7 @@ def some_edit(data: st.DataObject, forgery: Forgery) -> None:
         number = st.integers(-1, 14) | st.integers()
         forgery.head[data.draw(st.sampled_from(counts))] = data.draw(number)
     elif what == "name":
-        forgery.rename(key, Key(key.kind, data.draw(st.integers(-1, 14))))
+        forgery.rename(key, PartKey(key.kind, data.draw(st.integers(-1, 14))))
     elif what == "part":
         forgery.put(key, forgery.parts[other].data, forgery.parts[other].rows)
     elif what == "rows":

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from everhash.errors import InputError
 from everhash.sources.columns import explained
-from everhash.sources.stored import Stored
+from everhash.sources.npy_header import NpyHeader
 
 Progress = Callable[[int, int], None]
 """Told how many rows are done, and of how many."""
@@ -126,7 +126,7 @@ class Quantised(NamedTuple):
 def _array(archive: ZipFile, name: str, shape: tuple[int, ...], dtype: type) -> NDArray[Any]:
     info = archive.getinfo(f"{name}.npy")
     with archive.open(info) as file:
-        stored = Stored(file, info.file_size, f"{archive.filename}: array {name!r}")
+        stored = NpyHeader(file, info.file_size, f"{archive.filename}: array {name!r}")
         if stored.shape != shape or stored.dtype != dtype or stored.fortran:
             got = f"{stored.dtype} of shape {stored.shape}"
             raise ValueError(f"expected {np.dtype(dtype)} of shape {shape} as {name!r}, got {got}")

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from everhash.bench.experiment import Experiment
-from everhash.bench.reporting.document import Heading, Part, Picture, markdown, wrapped
+from everhash.bench.reporting.document import Heading, Picture, ReportPart, markdown, wrapped
 from everhash.bench.reporting.layouts import costs, growth, retrieval, robustness, updates
 from everhash.bench.reporting.samples import blocks, in_order
 from everhash.bench.task import Row, Task
 from everhash.errors import InputError, UnknownNameError
 
-Layout = Callable[[Sequence[Row]], Iterator[Part]]
+Layout = Callable[[Sequence[Row]], Iterator[ReportPart]]
 MARK = "<!-- made by: everhash bench report -->"
 """First line of every page, so that no other page is ever written over."""
 INDEX = "README.md"
@@ -26,7 +26,7 @@ GROUPS_TOLD = (
 )
 
 
-def found(rows: Sequence[Row]) -> Iterator[Part]:
+def found(rows: Sequence[Row]) -> Iterator[ReportPart]:
     """Yield mAP by bits; where methods have several variants, these beside their upkeep."""
     for block in blocks(rows):
         varied = any(row["options"] for row in block)
@@ -107,7 +107,7 @@ def _refuse_foreign(page: Path) -> None:
         )
 
 
-def parts(experiment: Experiment, rows: list[Row]) -> Iterator[Part]:
+def parts(experiment: Experiment, rows: list[Row]) -> Iterator[ReportPart]:
     """Yield all of a report."""
     known = [(_layout(row), row) for row in in_order(rows)]
     yield Heading(1, experiment.title)
@@ -139,7 +139,7 @@ def _layout(row: Row) -> Layout:
     return found
 
 
-def _missing(experiment: Experiment, rows: list[Row]) -> Iterator[Part]:
+def _missing(experiment: Experiment, rows: list[Row]) -> Iterator[ReportPart]:
     """Yield how many runs have no row yet, and how many rows the experiment does not ask for."""
     wanted, there = set(experiment.tasks()), {Task.of(row) for row in rows}
     missing = Counter(task.method for task in wanted - there)

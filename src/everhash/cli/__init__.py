@@ -16,13 +16,13 @@ from everhash.cli.collection import create, restore, snapshot, stats, verify
 from everhash.cli.demo import demo
 from everhash.cli.entries import label, remove
 from everhash.cli.export import export
+from everhash.cli.formatting import shown
 from everhash.cli.ingest import ingest
 from everhash.cli.keys import key
 from everhash.cli.methods import methods
 from everhash.cli.refresh import refresh
 from everhash.cli.search import search
 from everhash.cli.serve import serve
-from everhash.cli.words import shown
 from everhash.errors import EverhashError, StoreError, exit_code
 
 app = typer.Typer(

@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import typer
 
 import everhash
+from everhash.cli.formatting import shown
 from everhash.cli.terminal import waiting
-from everhash.cli.words import shown
 from everhash.collection.collection import Collection
 from everhash.errors import UnknownIdError, UnknownNameError
-from everhash.index.ids import Id
+from everhash.wire.ids import Id
 
 INT64 = range(-(2**63), 2**63)
 

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from everhash.cli.compare import compare
-from everhash.cli.words import counted, shown
+from everhash.cli.formatting import counted, shown
 from everhash.errors import InputError, OptionError, UnknownNameError
 
 if TYPE_CHECKING:

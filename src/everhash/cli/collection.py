@@ -14,8 +14,8 @@ from rich.text import Text
 import everhash
 from everhash import limits, peers
 from everhash.cli.arguments import AsJson, File, file_argument, opened
+from everhash.cli.formatting import counted, print_json, short, shown, size
 from everhash.cli.terminal import waiting
-from everhash.cli.words import counted, print_json, short, shown, size
 from everhash.errors import CollectionFileError
 from everhash.learn.options import whole_number
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from everhash.cli.arguments import AsJson, file_argument
-from everhash.cli.words import counted, print_json, shown
+from everhash.cli.formatting import counted, print_json, shown
 from everhash.errors import InputError
 
 if TYPE_CHECKING:

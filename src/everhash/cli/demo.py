@@ -22,10 +22,10 @@ from rich.table import Table
 
 import everhash
 from everhash.cli.demo_serve import PACE, PORT, Scans, is_scan, serve_scans
+from everhash.cli.formatting import shown
 from everhash.cli.picture import PICTURES, Checkpoint, draw
 from everhash.cli.refresh import in_words
 from everhash.cli.terminal import compile_kernels
-from everhash.cli.words import shown
 from everhash.codes import asymmetric
 from everhash.collection.collection import Collection
 from everhash.errors import CollectionFileError, OptionError

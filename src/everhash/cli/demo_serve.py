@@ -15,7 +15,7 @@ import typer
 from numpy.typing import NDArray
 
 import everhash
-from everhash.cli.words import shown
+from everhash.cli.formatting import shown
 from everhash.collection.collection import Collection
 from everhash.errors import EverhashError
 

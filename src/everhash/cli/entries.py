@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from everhash.cli.arguments import File, meant_ids, meant_label, opened
-from everhash.cli.words import counted, shown
+from everhash.cli.formatting import counted, shown
 
 Ids = Annotated[list[str], typer.Argument(help="Ids of entries.", show_default=False)]
 

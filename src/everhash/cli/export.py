@@ -17,8 +17,8 @@ import numpy as np
 import typer
 
 from everhash.cli.arguments import INT64, File, file_argument, opened
+from everhash.cli.formatting import counted, shown
 from everhash.cli.terminal import Bar
-from everhash.cli.words import counted, shown
 from everhash.collection.attachments import Attachment
 from everhash.collection.collection import Collection
 from everhash.errors import EverhashError, OptionError, StoreError

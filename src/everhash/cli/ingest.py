@@ -13,9 +13,9 @@ import numpy as np
 import typer
 
 from everhash.cli.arguments import Features, File, file_argument, opened
-from everhash.cli.checking import Check, Plan
+from everhash.cli.formatting import counted, shown
+from everhash.cli.preflight import Check, Plan
 from everhash.cli.terminal import Bar, compile_kernels
-from everhash.cli.words import counted, shown
 from everhash.collection.collection import Collection
 from everhash.errors import OptionError
 from everhash.learn.options import whole_number

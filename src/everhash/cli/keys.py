@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from everhash.cli.arguments import AsJson
-from everhash.cli.words import print_json, shown
+from everhash.cli.formatting import print_json, shown
 from everhash.serve.keys import add_key, as_toml, make_key
 
 

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from everhash import peers
 from everhash.cli.arguments import AsJson
-from everhash.cli.words import print_json
+from everhash.cli.formatting import print_json
 from everhash.learn.options import OWN
 
 

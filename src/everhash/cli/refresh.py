@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from everhash.cli.arguments import AsJson, File, opened
+from everhash.cli.formatting import counted, print_json, share, short
 from everhash.cli.terminal import Bar, waiting
-from everhash.cli.words import counted, print_json, share, short
 from everhash.collection.collection import Collection
 from everhash.index.refresh import RefreshReport, report_of
 

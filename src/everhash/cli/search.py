@@ -23,15 +23,15 @@ from everhash.cli.arguments import (
     meant_ids,
     opened,
 )
+from everhash.cli.formatting import print_json, shown, told
 from everhash.cli.terminal import waiting
-from everhash.cli.words import print_json, shown, told
 from everhash.collection.collection import Collection
 from everhash.errors import OptionError
-from everhash.index.ids import Id
-from everhash.index.matches import Explanation, Matches
 from everhash.learn.options import whole_number
+from everhash.matches import Explanation, Matches
 from everhash.sources import read
 from everhash.stream import as_rows
+from everhash.wire.ids import Id
 
 BATCH = 1000
 """Queries answered at a time."""

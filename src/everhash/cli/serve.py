@@ -12,7 +12,7 @@ import typer
 
 import everhash
 from everhash.cli.arguments import File
-from everhash.cli.words import shown
+from everhash.cli.formatting import shown
 from everhash.store.connection import find
 
 LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"

@@ -21,10 +21,10 @@ from everhash.client.messages import BATCH, SCHEMA, messages_in
 from everhash.collection.attachments import image_type
 from everhash.collection.labels import LabelInfo
 from everhash.index.entries import Entry
-from everhash.index.ids import Id, as_id
-from everhash.index.matches import Explanation, Matches
 from everhash.index.refresh import RefreshReport
-from everhash.learn.model_format import label_from_json
+from everhash.matches import Explanation, Matches
+from everhash.wire.ids import Id, as_id
+from everhash.wire.labels import label_from_json
 
 MOST, LARGEST = 2**31, 2**63 - 1
 """Entries that can have arrived, and how much there can be of anything else."""

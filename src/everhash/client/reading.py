@@ -13,8 +13,8 @@ from everhash.client.faults import error_from
 from everhash.client.service import Service, with_query
 from everhash.collection.labels import LabelInfo
 from everhash.index.entries import Entry, Page
-from everhash.index.ids import Id
 from everhash.index.refresh import RefreshReport
+from everhash.wire.ids import Id
 
 PAUSES = (0.01, 1.0)
 """Seconds between two looks at a refresh, at first and at most."""

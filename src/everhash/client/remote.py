@@ -21,10 +21,10 @@ from everhash.codes import Codes
 from everhash.collection.attachments import Attachment
 from everhash.collection.labels import LabelInfo
 from everhash.index.entries import Entry, Page, check_page
-from everhash.index.ids import Id
-from everhash.index.matches import Matches
 from everhash.index.refresh import RefreshReport, report_of
+from everhash.matches import Matches
 from everhash.stream import as_labels
+from everhash.wire.ids import Id
 
 
 class RemoteCollection:

@@ -20,10 +20,11 @@ from everhash.client.service import Limits, as_json, with_query
 from everhash.codes import Codes
 from everhash.collection.attachments import Blobs, as_blobs
 from everhash.errors import InputError, LimitError, OptionError, UnknownNameError
-from everhash.index.ids import Id, Ids, Some, as_ids
-from everhash.index.query import DISTANCES
-from everhash.learn.model_format import label_to_json
+from everhash.index.ids import Ids
 from everhash.stream import Labels, as_label, as_labels, as_rows
+from everhash.wire.ids import Id, IdList, as_ids
+from everhash.wire.labels import label_to_json
+from everhash.wire.options import DISTANCES
 
 NPY, ARROW = "application/x-npy", "application/vnd.apache.arrow.stream"
 AS_JSON = {"everhash": "json"}
@@ -167,7 +168,7 @@ def plain_ids(ids: Iterable[Any]) -> list[Id]:
     return _plain(as_ids(ids))
 
 
-def _plain(ids: Some) -> list[Id]:
+def _plain(ids: IdList) -> list[Id]:
     return ids.tolist() if isinstance(ids, np.ndarray) else ids
 
 

@@ -15,12 +15,12 @@ from everhash.collection.loading import Loaded
 from everhash.collection.pending import Pending, write_down
 from everhash.collection.readable import Readable
 from everhash.errors import InputError, StoreError
-from everhash.index.ids import Id
 from everhash.index.index import Index
-from everhash.index.records import Change
+from everhash.index.records import LabelChange
 from everhash.index.refresh import RefreshReport, Steps, report_of
-from everhash.learn.model_format import label_to_json
 from everhash.stream import Labels, as_labels, as_rows
+from everhash.wire.ids import Id
+from everhash.wire.labels import label_to_json
 
 
 class Collection(Readable):
@@ -125,7 +125,7 @@ class Collection(Readable):
                     pending.coded = index.coded_among(places)
                 index.relabel(places, labels)
                 numbers = hasher.numbers(labels.values)[labels.which]
-                pending.change = Change(places, labels.rows, numbers)
+                pending.change = LabelChange(places, labels.rows, numbers)
 
     def attach(
         self,
@@ -158,7 +158,7 @@ class Collection(Readable):
             with self._changing() as pending:
                 pending.coded = index.coded_among(places)
                 nothing = np.empty(0, np.int64)
-                pending.change = Change(places, nothing, nothing)
+                pending.change = LabelChange(places, nothing, nothing)
                 pending.attached = nothing_at(places)
                 return index.forget(places)
 

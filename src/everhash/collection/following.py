@@ -18,8 +18,8 @@ from everhash.collection.loading import (
     load_hasher,
 )
 from everhash.index.index import Index
-from everhash.index.records import Change, Columns, Records, append, replay
-from everhash.store.parts import Key, Listing
+from everhash.index.records import EntryColumns, LabelChange, Records, append, replay
+from everhash.store.parts import Listing, PartKey
 from everhash.store.store import Store
 
 
@@ -29,7 +29,7 @@ def follow(store: Store, parts: Listing, about: dict[str, Any], state: Loaded) -
     check_head(store)
     if (now["epoch"], now["folds"]) != (about["epoch"], about["folds"]):
         return load(store)
-    model = Key("model", 0)
+    model = PartKey("model", 0)
     if parts[model] == store.parts.get(model):
         learn_on(store, state.hasher, about["lessons"])
     else:
@@ -42,9 +42,9 @@ def follow(store: Store, parts: Listing, about: dict[str, Any], state: Loaded) -
 def _follow_entries(store: Store, index: Index, known_changes: int) -> None:
     """Append new entries, and change old ones as the writer did."""
     known, n_labels = index.arrived, len(index.hasher.words_)
-    new = Columns()
+    new = EntryColumns()
     for start in covering(store, "entries", known):
-        key = Key("entries", start)
+        key = PartKey("entries", start)
         records = read_entries(store.read(key), key, store.parts[key].rows, n_labels)
         new.extend(_from(records, start, known), index)
     new.join()
@@ -68,9 +68,9 @@ def _from(records: Records, start: int, known: int) -> Records:
     return Records(records.labels[skip:], several, ids)
 
 
-def _part(change: Change, wanted: np.ndarray[Any, np.dtype[np.bool_]]) -> Change:
+def _part(change: LabelChange, wanted: np.ndarray[Any, np.dtype[np.bool_]]) -> LabelChange:
     """Return what a change does to some of its entries."""
     number = np.cumsum(wanted) - 1
     mine = wanted[change.rows]
     rows = number[change.rows[mine]]
-    return Change(change.places[wanted], rows, change.numbers[mine])
+    return LabelChange(change.places[wanted], rows, change.numbers[mine])

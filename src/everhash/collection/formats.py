@@ -20,17 +20,17 @@ from numpy.typing import NDArray
 
 from everhash import limits
 from everhash.errors import CollectionFileError
-from everhash.index.features import Stored
-from everhash.index.ids import Id, as_id
+from everhash.index.features import StoredFeatures
 from everhash.index.labels import SEVERAL
-from everhash.index.records import Change, Codes, Records
+from everhash.index.records import CodeRecords, LabelChange, Records
 from everhash.learn.mapping import FrozenMapping
-from everhash.learn.model_format import label_from_json, label_to_json
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.learn.views import View
 from everhash.peers.views import VIEWS
-from everhash.store.parts import DAMAGED, Arrays, Key, about_of, pack
+from everhash.store.parts import DAMAGED, Arrays, PartKey, about_of, pack
 from everhash.stream import LARGEST, Labels, as_label
+from everhash.wire.ids import Id, as_id
+from everhash.wire.labels import label_from_json, label_to_json
 
 MOST_PLACES = 2**31 - 1
 """Entries a collection can hold."""
@@ -54,14 +54,14 @@ def weight(lesson: Lesson, new: int, hasher: StreamHasher) -> int:
     return lesson.rows.nbytes + new * (hasher.label_bytes_ + LABEL)
 
 
-def require(condition: bool, key: Key | str, problem: str) -> None:
+def require(condition: bool, key: PartKey | str, problem: str) -> None:
     """Refuse a part that cannot have been written by us."""
     if not condition:
         raise CollectionFileError(f"{key}: {problem}", hint=DAMAGED)
 
 
 def _array(
-    arrays: Arrays, name: str, key: Key, dtype: type, shape: tuple[int | None, ...]
+    arrays: Arrays, name: str, key: PartKey, dtype: type, shape: tuple[int | None, ...]
 ) -> NDArray[Any]:
     array = arrays.get(name)
     require(array is not None, key, f"{name} is missing")
@@ -72,7 +72,7 @@ def _array(
     return array
 
 
-def _whole(arrays: Arrays, name: str, key: Key, rows: int | None, least: int = 0) -> Counts:
+def _whole(arrays: Arrays, name: str, key: PartKey, rows: int | None, least: int = 0) -> Counts:
     """Return a column of numbers that were written as narrow as they would go."""
     dtype = arrays[name].dtype if name in arrays else None
     require(dtype in NARROW, key, f"{name} is missing, or no column of numbers")
@@ -98,7 +98,7 @@ def pack_lesson(lesson: Lesson) -> bytes:
     )
 
 
-def read_lesson(arrays: Arrays, key: Key, n_features: int) -> Lesson:
+def read_lesson(arrays: Arrays, key: PartKey, n_features: int) -> Lesson:
     """Read a lesson."""
     rows = _array(arrays, "rows", key, np.float32, (None, n_features))
     steps = _whole(arrays, "steps", key, None)
@@ -118,7 +118,7 @@ def read_lesson(arrays: Arrays, key: Key, n_features: int) -> Lesson:
     return Lesson(rows, Labels(values, steps, which), forget)
 
 
-def _label(name: Any, key: Key) -> Hashable:
+def _label(name: Any, key: PartKey) -> Hashable:
     try:
         return as_label(label_from_json(name))
     except (ValueError, TypeError, RecursionError) as error:
@@ -132,7 +132,7 @@ def pack_mapping(mapping: FrozenMapping) -> bytes:
     return pack(arrays | mapping.view.arrays(), about | {"view": mapping.view.kind})
 
 
-def read_mapping(arrays: Arrays, key: Key, shape: tuple[int, int]) -> FrozenMapping:
+def read_mapping(arrays: Arrays, key: PartKey, shape: tuple[int, int]) -> FrozenMapping:
     """Read a mapping with `shape` bits a cycle and features."""
     bits, n_features = shape
     about = about_of(arrays, key)
@@ -153,7 +153,7 @@ def read_mapping(arrays: Arrays, key: Key, shape: tuple[int, int]) -> FrozenMapp
     return FrozenMapping(functions, view, words, versions=versions, **about)
 
 
-def _read_view(arrays: Arrays, key: Key, kind: Any, n_features: int) -> View:
+def _read_view(arrays: Arrays, key: PartKey, kind: Any, n_features: int) -> View:
     """Read how a mapping sees rows; the oldest files know one way only."""
     found = VIEWS.get("centred" if kind is None else kind) if isinstance(kind, str | None) else None
     view = None if found is None else found.read(arrays)
@@ -175,7 +175,7 @@ def pack_entries(records: Records, start: int) -> bytes:
     return pack(arrays)
 
 
-def read_entries(arrays: Arrays, key: Key, rows: int, n_labels: int) -> Records:
+def read_entries(arrays: Arrays, key: PartKey, rows: int, n_labels: int) -> Records:
     """Read a range of entries."""
     labels = _whole(arrays, "labels", key, rows, least=SEVERAL)
     several = np.empty((0, 2), np.int64)
@@ -195,7 +195,7 @@ def read_entries(arrays: Arrays, key: Key, rows: int, n_labels: int) -> Records:
     return Records(labels.astype(np.int32), several, ids)
 
 
-def _names(text: NDArray[Any], key: Key, rows: int) -> list[Id]:
+def _names(text: NDArray[Any], key: PartKey, rows: int) -> list[Id]:
     try:
         listed = json.loads(text.tobytes())
         names = [as_id(name) for name in listed]
@@ -206,12 +206,12 @@ def _names(text: NDArray[Any], key: Key, rows: int) -> list[Id]:
     return names
 
 
-def pack_change(change: Change) -> bytes:
+def pack_change(change: LabelChange) -> bytes:
     """Return a change as bytes."""
     return pack({name: _narrow(column) for name, column in change._asdict().items()})
 
 
-def read_change(arrays: Arrays, key: Key, n_places: int, n_labels: int) -> Change:
+def read_change(arrays: Arrays, key: PartKey, n_places: int, n_labels: int) -> LabelChange:
     """Read a change to some of this many entries."""
     places = _whole(arrays, "places", key, None)
     rows = _whole(arrays, "rows", key, None)
@@ -221,16 +221,16 @@ def read_change(arrays: Arrays, key: Key, n_places: int, n_labels: int) -> Chang
     everyone = len(rows) == 0 or np.array_equal(np.unique(rows), np.arange(len(places)))
     everyone = everyone and len(np.unique(np.stack([rows, numbers]), axis=1).T) == len(rows)
     require(everyone and numbers.max(initial=-1) < n_labels, key, "its labels do not fit")
-    return Change(places, rows, numbers)
+    return LabelChange(places, rows, numbers)
 
 
-def pack_codes(codes: Codes, start: int) -> bytes:
+def pack_codes(codes: CodeRecords, start: int) -> bytes:
     """Return codes as bytes."""
     places, homes = _narrow(codes.places - start), _narrow(codes.homes)
     return pack({"places": places, "homes": homes, "words": codes.words})
 
 
-def read_codes(arrays: Arrays, key: Key, rows: int, bits: int, cycles: int) -> Codes:
+def read_codes(arrays: Arrays, key: PartKey, rows: int, bits: int, cycles: int) -> CodeRecords:
     """Read codes of `bits` bits, with homes in this many cycles."""
     places = _whole(arrays, "places", key, rows) + key.start
     homes = _whole(arrays, "homes", key, rows)
@@ -239,17 +239,19 @@ def read_codes(arrays: Arrays, key: Key, rows: int, bits: int, cycles: int) -> C
     require(homes.max(initial=-1) < cycles, key, "homes in cycles that are not there")
     beyond = words[:, -1] >> np.uint64((bits - 1) % 64) >> np.uint64(1)
     require(not beyond.any(), key, f"bits beyond the {bits} of a code")
-    return Codes(places, homes, words)
+    return CodeRecords(places, homes, words)
 
 
-def pack_features(places: Counts, stored: Stored, start: int) -> bytes:
+def pack_features(places: Counts, stored: StoredFeatures, start: int) -> bytes:
     """Return features as bytes."""
     return pack(
         {"places": _narrow(places - start), "halves": stored.halves, "scales": stored.scales}
     )
 
 
-def read_features(arrays: Arrays, key: Key, rows: int, n_features: int) -> tuple[Counts, Stored]:
+def read_features(
+    arrays: Arrays, key: PartKey, rows: int, n_features: int
+) -> tuple[Counts, StoredFeatures]:
     """Read features, and the places they belong to."""
     places = _whole(arrays, "places", key, rows) + key.start
     halves = _array(arrays, "halves", key, np.float16, (rows, n_features))
@@ -259,10 +261,10 @@ def read_features(arrays: Arrays, key: Key, rows: int, n_features: int) -> tuple
     require(usable, key, "scales beyond the largest, or not above 0")
     largest = (halves.view(np.uint16) & 0x7FFF).max(initial=0)  # without the sign they sort as bits
     require(largest <= ONE, key, "features beyond their scales")
-    return places, Stored(halves, scales)
+    return places, StoredFeatures(halves, scales)
 
 
-def check_coverage(codes: Codes, coded: NDArray[np.bool_]) -> None:
+def check_coverage(codes: CodeRecords, coded: NDArray[np.bool_]) -> None:
     """Refuse codes that leave out an entry that has one, or belong to no entry at all."""
     places = codes.places
     inside = places.min(initial=0) >= 0 and places.max(initial=-1) < len(coded)

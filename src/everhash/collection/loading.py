@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.collection.attachments import check_numbers
-from everhash.collection.filed import FiledFeatures
 from everhash.collection.formats import (
     MOST_PLACES,
     Lesson,
@@ -26,6 +25,7 @@ from everhash.collection.formats import (
     weight,
 )
 from everhash.collection.recorder import Recorder
+from everhash.collection.stored_features import FiledFeatures
 from everhash.errors import (
     CodebookWarning,
     CollectionFileError,
@@ -35,11 +35,11 @@ from everhash.errors import (
 )
 from everhash.index.index import CODINGS, Index
 from everhash.index.labels import REMOVED
-from everhash.index.records import Change, Codes, Columns, join_codes, restore
+from everhash.index.records import CodeRecords, EntryColumns, LabelChange, join_codes, restore
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.peers.model_file import hasher_from_bytes
-from everhash.store.parts import DAMAGED, Key, unpack
+from everhash.store.parts import DAMAGED, PartKey, unpack
 from everhash.store.store import Store
 
 KINDS = {"model", "lesson", "mapping", "entries", "change", "codes", "features"}
@@ -121,7 +121,7 @@ def _check_listing(store: Store, *, keep_features: bool) -> None:
         found = len(starts[kind])
         numbered = starts[kind] == list(range(found)) and found == counts.get(kind, found)
         require(numbered, f"{kind} parts", "some are missing, or more than the head counts")
-    changed = sum(parts[Key("change", start)].rows for start in starts["change"])
+    changed = sum(parts[PartKey("change", start)].rows for start in starts["change"])
     require(changed == about["changed"], "change parts", f"{changed} changed entries")
     fits = min(starts["codes"], default=0) >= 0
     fits = fits and starts["features"] == (starts["codes"] if keep_features else [])
@@ -149,7 +149,7 @@ def learn_on(store: Store, hasher: StreamHasher, known: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CodebookWarning)  # given when it happened
         for start in store.starts("lesson")[known:]:
-            key = Key("lesson", start)
+            key = PartKey("lesson", start)
             lesson = read_lesson(store.read(key), key, hasher.n_features_in_)
             require(len(lesson.rows) == store.parts[key].rows, key, f"{len(lesson.rows)} rows")
             total += weight(lesson, len(hasher.unknown(lesson.labels.values)), hasher)
@@ -172,14 +172,14 @@ def _learn_again(hasher: StreamHasher, lesson: Lesson) -> None:
 
 
 def _pieces(store: Store, kind: str) -> bytes:
-    return b"".join(store.read_bytes(Key(kind, start)) for start in store.starts(kind))
+    return b"".join(store.read_bytes(PartKey(kind, start)) for start in store.starts(kind))
 
 
 def load_mapping(store: Store, hasher: StreamHasher) -> FrozenMapping | None:
     """Read the mapping of the unlabelled entries, if there have been any."""
     if not store.starts("mapping"):
         return None
-    key = Key("mapping", 0)
+    key = PartKey("mapping", 0)
     arrays = unpack(_pieces(store, "mapping"), key)
     mapping = read_mapping(arrays, key, (hasher.bits, hasher.n_features_in_))
     known = len(mapping.words)
@@ -189,11 +189,13 @@ def load_mapping(store: Store, hasher: StreamHasher) -> FrozenMapping | None:
     return mapping
 
 
-def load_columns(store: Store, hasher: StreamHasher, index: Index, recorder: Recorder) -> Columns:
+def load_columns(
+    store: Store, hasher: StreamHasher, index: Index, recorder: Recorder
+) -> EntryColumns:
     """Read labels and ids, and what has changed of them since they were written."""
-    columns, n_labels, starts = Columns(), len(hasher.words_), store.starts("entries")
+    columns, n_labels, starts = EntryColumns(), len(hasher.words_), store.starts("entries")
     for start in starts:
-        key = Key("entries", start)
+        key = PartKey("entries", start)
         require(start == len(index._ids), key, f"expected entries from {len(index._ids)} on")
         columns.extend(read_entries(store.read(key), key, store.parts[key].rows, n_labels), index)
     columns.join()
@@ -211,9 +213,9 @@ def load_columns(store: Store, hasher: StreamHasher, index: Index, recorder: Rec
     return columns
 
 
-def load_change(store: Store, start: int, n_places: int, n_labels: int) -> Change:
+def load_change(store: Store, start: int, n_places: int, n_labels: int) -> LabelChange:
     """Read one change."""
-    key = Key("change", start)
+    key = PartKey("change", start)
     change = read_change(store.read(key), key, n_places, n_labels)
     require(len(change.places) == store.parts[key].rows, key, f"{len(change.places)} entries")
     return change
@@ -227,26 +229,30 @@ def covering(store: Store, kind: str, place: int) -> list[int]:
 
 def load_codes(
     store: Store, hasher: StreamHasher, mapping: FrozenMapping | None, coding: str, known: int = 0
-) -> Codes:
+) -> CodeRecords:
     """Read the codes of the unlabelled entries from place `known` on."""
     cycles = len(mapping.functions) if mapping is not None else 0
     bits = hasher.bits if coding == "home" else max(1, hasher.bits * cycles)
     homes = cycles if coding == "home" else min(cycles, 1)
     parts = []
     for start, stop in pairwise([*covering(store, "codes", known), MOST_PLACES]):
-        key = Key("codes", start)
+        key = PartKey("codes", start)
         codes = read_codes(store.read(key), key, store.parts[key].rows, bits, homes)
         require(codes.places.max(initial=-1) < stop, key, "places beyond the next part's start")
         new = codes.places >= known
-        parts.append(Codes(codes.places[new], codes.homes[new], codes.words[new]))
+        parts.append(CodeRecords(codes.places[new], codes.homes[new], codes.words[new]))
     return join_codes(parts)
 
 
-def _count_dead(store: Store, recorder: Recorder, codes: Codes, coded: NDArray[np.bool_]) -> None:
+def _count_dead(
+    store: Store, recorder: Recorder, codes: CodeRecords, coded: NDArray[np.bool_]
+) -> None:
     """Count for each block the entries that have left it but still take space there."""
     starts = store.starts("codes")
     living = codes.places[coded[codes.places]]
     counts = np.diff(np.append(np.searchsorted(living, starts), len(living)))
     for start, alive in zip(starts, counts.tolist(), strict=True):
-        rows = store.parts.get(Key("features", start), store.parts[Key("codes", start)]).rows
+        rows = store.parts.get(
+            PartKey("features", start), store.parts[PartKey("codes", start)]
+        ).rows
         recorder.lose(start, rows - alive)

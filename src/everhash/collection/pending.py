@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from everhash.collection.attachments import Blobs
 from everhash.collection.formats import Lesson
 from everhash.collection.recorder import Recorder
-from everhash.index.records import Change
+from everhash.index.records import LabelChange
 from everhash.index.refresh import RefreshReport
 from everhash.store.store import Store
 
@@ -22,7 +22,7 @@ class Pending:
 
     lesson: Lesson | None = None
     new_labels: int = 0
-    change: Change | None = None
+    change: LabelChange | None = None
     coded: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     refreshed: RefreshReport | None = None
     attached: Blobs = field(default_factory=dict)

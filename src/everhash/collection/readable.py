@@ -19,8 +19,8 @@ from everhash.collection.labels import LabelInfo, label_infos, learned
 from everhash.collection.loading import Loaded, load
 from everhash.index.entries import Entry, Page, check_page
 from everhash.index.index import Index
-from everhash.index.matches import Matches
 from everhash.learn.stream_hasher import StreamHasher
+from everhash.matches import Matches
 from everhash.store.store import Store
 
 ENTRIES = 8192

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.collection.filed import FiledFeatures
 from everhash.collection.formats import (
     Lesson,
     pack_change,
@@ -19,12 +18,13 @@ from everhash.collection.formats import (
     pack_mapping,
     weight,
 )
-from everhash.index.features import Stored
+from everhash.collection.stored_features import FiledFeatures
+from everhash.index.features import StoredFeatures
 from everhash.index.index import Index
-from everhash.index.records import Change, Codes, codes_of, records_of
+from everhash.index.records import CodeRecords, LabelChange, codes_of, records_of
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.stream_hasher import StreamHasher
-from everhash.store.parts import Key
+from everhash.store.parts import PartKey
 from everhash.store.store import Transaction
 
 Counts = NDArray[np.int64]
@@ -88,7 +88,7 @@ class Recorder:
         if whole or total > about["model_bytes"] or about["lessons"] == SMALL:
             self._write_model(change)
             return
-        change.put(Key("lesson", about["lessons"]), len(lesson.rows), pack_lesson(lesson))
+        change.put(PartKey("lesson", about["lessons"]), len(lesson.rows), pack_lesson(lesson))
         about.update(lessons=about["lessons"] + 1, lesson_bytes=total)
 
     def _write_model(self, change: Transaction) -> None:
@@ -119,28 +119,28 @@ class Recorder:
         self._merge_blocks(change)
         change.about["places"] = stop
 
-    def _write_blocks(self, change: Transaction, codes: Codes) -> None:
+    def _write_blocks(self, change: Transaction, codes: CodeRecords) -> None:
         """Write the codes and features of entries that are new."""
         pending, self._features.pending = self._features.pending, None
         for first in range(0, len(codes.places), self._block):
             part = slice(first, first + self._block)
             start, n = int(codes.places[first]), len(codes.places[part])
-            change.put(Key("codes", start), n, pack_codes(_slice(codes, part), start))
+            change.put(PartKey("codes", start), n, pack_codes(_slice(codes, part), start))
             if pending is not None:
                 data = pack_features(pending[0][part], pending[1][part], start)
-                change.put(Key("features", start), n, data)
+                change.put(PartKey("features", start), n, data)
 
     def _write_range(self, change: Transaction, start: int, stop: int) -> None:
         records = records_of(self._index, start, stop)
-        change.put(Key("entries", start), stop - start, pack_entries(records, start))
+        change.put(PartKey("entries", start), stop - start, pack_entries(records, start))
 
     def _write_codes(self, change: Transaction, start: int, stop: int) -> None:
         codes = codes_of(self._index, start, stop)
-        key = Key("codes", start)
+        key = PartKey("codes", start)
         if len(codes.places) == 0:
             change.delete(key)
-            if Key("features", start) in change.parts:
-                change.delete(Key("features", start))
+            if PartKey("features", start) in change.parts:
+                change.delete(PartKey("features", start))
         else:
             change.put(key, len(codes.places), pack_codes(codes, start))
 
@@ -148,7 +148,7 @@ class Recorder:
         """Make one part of the last ones where there are many."""
         for starts in iter(lambda: many_small(change, "entries", ENTRIES), []):
             for start in starts:
-                change.delete(Key("entries", start))
+                change.delete(PartKey("entries", start))
                 self._touched.discard(start)
             self._write_range(change, starts[0], len(self._index._ids))
 
@@ -159,31 +159,31 @@ class Recorder:
     def _rewrite(self, change: Transaction, starts: list[int], stop: int) -> None:
         """Make one block of those that start here, without entries that are gone."""
         codes = codes_of(self._index, starts[0], stop)
-        keys = [Key("features", start) for start in starts if self._index.keep_features]
+        keys = [PartKey("features", start) for start in starts if self._index.keep_features]
         parts = [self._features.part(key, change.parts[key]) for key in keys]
         for start in starts:
-            change.delete(Key("codes", start))
+            change.delete(PartKey("codes", start))
             self._dead.pop(start, None)
         for key in keys:
             change.delete(key)
         if len(codes.places) == 0:
             return
         first, n = starts[0], len(codes.places)
-        change.put(Key("codes", first), n, pack_codes(codes, first))
+        change.put(PartKey("codes", first), n, pack_codes(codes, first))
         if keys:
             alive = [np.isin(places, codes.places, assume_unique=True) for places, _ in parts]
-            stored = Stored(
+            stored = StoredFeatures(
                 np.concatenate([s.halves[a] for (_, s), a in zip(parts, alive, strict=True)]),
                 np.concatenate([s.scales[a] for (_, s), a in zip(parts, alive, strict=True)]),
             )
-            change.put(Key("features", first), n, pack_features(codes.places, stored, first))
+            change.put(PartKey("features", first), n, pack_features(codes.places, stored, first))
 
     # Changes
 
-    def write_change(self, change: Transaction, what: Change, coded: Counts) -> None:
+    def write_change(self, change: Transaction, what: LabelChange, coded: Counts) -> None:
         """Write new labels or removals; `coded` are those places that had no label before."""
         about = change.about
-        change.put(Key("change", about["changes"]), len(what.places), pack_change(what))
+        change.put(PartKey("change", about["changes"]), len(what.places), pack_change(what))
         about["changes"] += 1
         about["changed"] += len(what.places)
         self.touch(change.parts.starts("entries"), what.places)
@@ -214,7 +214,7 @@ class Recorder:
         kind = "features" if self._index.keep_features else "codes"
         stops = dict(pairwise([*starts, self._places]))
         for start, lost in list(self._dead.items()):
-            if 4 * lost >= change.parts[Key(kind, start)].rows:
+            if 4 * lost >= change.parts[PartKey(kind, start)].rows:
                 self._rewrite(change, [start], stops[start])
 
     def lose(self, start: int, lost: int) -> None:
@@ -238,7 +238,7 @@ def many_small(change: Transaction, kind: str, most: int) -> list[int]:
     starts: list[int] = []
     largest = 0
     for start in reversed(change.parts.starts(kind)):
-        rows = change.parts[Key(kind, start)].rows
+        rows = change.parts[PartKey(kind, start)].rows
         size = (max(rows, 1).bit_length() + 2) // 3
         full = rows * ALIKE >= most
         if len(starts) >= ALIKE and (full or size > largest):
@@ -257,17 +257,17 @@ def write_pieces(change: Transaction, kind: str, data: bytes) -> None:
         change.put(key, 0, piece)
 
 
-def pieces_of(kind: str, data: bytes) -> dict[Key, bytes]:
+def pieces_of(kind: str, data: bytes) -> dict[PartKey, bytes]:
     """Cut bytes into parts."""
     starts = range(0, len(data), PIECE)
-    return {Key(kind, i): data[start : start + PIECE] for i, start in enumerate(starts)}
+    return {PartKey(kind, i): data[start : start + PIECE] for i, start in enumerate(starts)}
 
 
 def delete_all(change: Transaction, kind: str) -> None:
     """Delete all parts of a kind."""
     for start in change.parts.starts(kind):
-        change.delete(Key(kind, start))
+        change.delete(PartKey(kind, start))
 
 
-def _slice(codes: Codes, part: slice) -> Codes:
-    return Codes(codes.places[part], codes.homes[part], codes.words[part])
+def _slice(codes: CodeRecords, part: slice) -> CodeRecords:
+    return CodeRecords(codes.places[part], codes.homes[part], codes.words[part])

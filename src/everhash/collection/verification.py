@@ -17,7 +17,7 @@ from everhash.index.index import Index
 from everhash.index.labels import REMOVED
 from everhash.store.attached import Tally
 from everhash.store.connection import typed_errors
-from everhash.store.parts import Key
+from everhash.store.parts import PartKey
 from everhash.store.store import Store
 
 
@@ -67,7 +67,7 @@ def _structure(store: Store) -> Iterator[str]:
 def _checksums(store: Store) -> Iterator[str]:
     for key in sorted(store.parts):
         try:
-            store.read_bytes(Key(*key))
+            store.read_bytes(PartKey(*key))
         except CollectionFileError as error:
             yield error.message
 

@@ -18,7 +18,7 @@ Counts = NDArray[np.int64]
 
 
 @dataclass
-class Columns:
+class CodeColumns:
     """What a refresh may change of the entries, a row each."""
 
     homes: Counts
@@ -66,18 +66,18 @@ class CodedEntries:
         return len(self.places)
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> CodeColumns:
         """Views of what a refresh may change."""
         views = {name: column.rows for name, column in self._columns.items()}
-        return Columns(**views)
+        return CodeColumns(**views)
 
-    def swap(self, columns: Columns, bits: int) -> None:
+    def swap(self, columns: CodeColumns, bits: int) -> None:
         """Take over refreshed columns, all at once."""
         self.bits = bits
         for name, column in self._columns.items():
             column.replace(getattr(columns, name))
 
-    def append(self, places: Counts, columns: Columns) -> None:
+    def append(self, places: Counts, columns: CodeColumns) -> None:
         """Add entries; their features are kept apart."""
         if len(places) == 0:
             return
@@ -126,10 +126,10 @@ def functions_of(mapping: FrozenMapping, coding: str) -> Floats:
     return mapping.functions.reshape(1, -1, mapping.functions.shape[2])
 
 
-def without_certificates(homes: Counts, words: NDArray[np.uint64], bits: int) -> Columns:
+def without_certificates(homes: Counts, words: NDArray[np.uint64], bits: int) -> CodeColumns:
     """Return columns of codes of which nothing is proved: a refresh computes what has moved."""
     n = len(homes)
-    return Columns(
+    return CodeColumns(
         homes=homes,
         words=words,
         expiries=np.zeros((n, bits), np.uint8),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.errors import OptionError
-from everhash.index.ids import Id
+from everhash.wire.ids import Id
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.index.matches import Explanation
 from everhash.index.query import Query
 from everhash.index.unlabelled import Unlabelled
 from everhash.learn.stream_hasher import StreamHasher
+from everhash.matches import Explanation
 
 if TYPE_CHECKING:
     from everhash.index.ranking import Ranked

@@ -16,21 +16,21 @@ Counts = NDArray[np.int64]
 
 
 @dataclass
-class Stored:
+class StoredFeatures:
     """Rows as they are kept: half precision, each scaled by its largest value."""
 
     halves: NDArray[np.float16]
     scales: Floats
 
     @classmethod
-    def of(cls, X: Floats) -> Stored:
+    def of(cls, X: Floats) -> StoredFeatures:
         """Round rows to what will be stored; entries are encoded from that."""
         stored = cls.room_for(X.shape)
         stored.fill(X)
         return stored
 
     @classmethod
-    def room_for(cls, shape: tuple[int, ...]) -> Stored:
+    def room_for(cls, shape: tuple[int, ...]) -> StoredFeatures:
         """Return room for rows that `fill` will put there."""
         return cls(np.empty(shape, np.float16), np.empty(shape[0], np.float32))
 
@@ -39,8 +39,8 @@ class Stored:
         X = np.require(X, requirements="W")  # it is only read, but Numba wants it so
         kernels.load_refresh().halve(X, self.halves.view(np.uint16), self.scales)
 
-    def __getitem__(self, part: slice) -> Stored:
-        return Stored(self.halves[part], self.scales[part])
+    def __getitem__(self, part: slice) -> StoredFeatures:
+        return StoredFeatures(self.halves[part], self.scales[part])
 
     @property
     def rows(self) -> Floats:
@@ -55,11 +55,11 @@ class Stored:
 class Features(Protocol):
     """Where features are kept, by the entries' places: in memory, or in a file."""
 
-    def append(self, places: Counts, stored: Stored) -> None:
+    def append(self, places: Counts, stored: StoredFeatures) -> None:
         """Keep the features of new entries."""
         ...
 
-    def read(self, places: Counts) -> Stored:
+    def read(self, places: Counts) -> StoredFeatures:
         """Return the features of entries, given by ascending places."""
         ...
 
@@ -76,7 +76,7 @@ class MemoryFeatures:
         self._halves: GrowingArray[np.float16] = GrowingArray((n_features,), np.float16)
         self._scales: GrowingArray[np.float32] = GrowingArray((), np.float32)
 
-    def append(self, places: Counts, stored: Stored) -> None:
+    def append(self, places: Counts, stored: StoredFeatures) -> None:
         """See `Features.append`."""
         start = len(self._scales)
         for array in (self._halves, self._scales):
@@ -84,10 +84,10 @@ class MemoryFeatures:
         self._halves.rows[start:] = stored.halves
         self._scales.rows[start:] = stored.scales
 
-    def read(self, places: Counts) -> Stored:
+    def read(self, places: Counts) -> StoredFeatures:
         """See `Features.read`."""
         slots = np.searchsorted(self._places.rows, places)
-        return Stored(self._halves.rows[slots], self._scales.rows[slots])
+        return StoredFeatures(self._halves.rows[slots], self._scales.rows[slots])
 
     def keep(self, alive: NDArray[np.bool_]) -> None:
         """See `Features.keep`."""

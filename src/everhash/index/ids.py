@@ -11,13 +11,9 @@ from numpy.typing import NDArray
 
 from everhash.errors import DuplicateIdError, IdError, UnknownIdError
 from everhash.learn.growing import GrowingArray
+from everhash.wire.ids import Id, IdList, as_ids, plain_ids
 
-Id = int | str
 Counts = NDArray[np.int64]
-Some = list[Id] | Counts
-"""Several ids: an array if all are numbers."""
-LONGEST = 64
-"""characters of an id"""
 
 
 class Ids:
@@ -43,7 +39,7 @@ class Ids:
     def __len__(self) -> int:
         return self._count
 
-    def check(self, ids: Iterable[Any] | None, n: int) -> Some:
+    def check(self, ids: Iterable[Any] | None, n: int) -> IdList:
         """Return the ids that n new entries would have, or say why they cannot have them."""
         if ids is None:
             if self._next + n > 2**63:
@@ -53,13 +49,13 @@ class Ids:
         if len(wanted) != n:
             raise IdError(f"{n} rows but {len(wanted)} ids", hint="give one id a row")
         if not _distinct(wanted):
-            raise DuplicateIdError(Counter(_plain(wanted)).most_common(1)[0][0])
+            raise DuplicateIdError(Counter(plain_ids(wanted)).most_common(1)[0][0])
         taken = self.find(wanted) >= 0
         if taken.any():
-            raise DuplicateIdError(_plain(wanted)[int(taken.argmax())])
+            raise DuplicateIdError(plain_ids(wanted)[int(taken.argmax())])
         return wanted
 
-    def extend(self, ids: Some) -> None:
+    def extend(self, ids: IdList) -> None:
         """Give ids to new entries that `check` let through."""
         n, numbers = len(ids), ids if isinstance(ids, np.ndarray) else None
         bare = self._numbers is None and self._names is None
@@ -72,7 +68,7 @@ class Ids:
             self._numbers.extend(numbers)
             self._next = max(self._next, int(numbers.max(initial=-1)) + 1)
         else:
-            self._extend_names(_plain(ids))
+            self._extend_names(plain_ids(ids))
         self._count += n
 
     def _extend_names(self, ids: list[Id]) -> None:
@@ -86,11 +82,11 @@ class Ids:
         numbers = (value for value in ids if isinstance(value, int))
         self._next = max(self._next, max(numbers, default=-1) + 1)
 
-    def find(self, ids: Some) -> Counts:
+    def find(self, ids: IdList) -> Counts:
         """Return the place of each id, -1 where there is none."""
         if self._names is not None:
             places = self._places
-            return np.array([places.get(value, -1) for value in _plain(ids)], np.int64)
+            return np.array([places.get(value, -1) for value in plain_ids(ids)], np.int64)
         if not isinstance(ids, np.ndarray):
             whole = np.array([isinstance(value, int) for value in ids], np.bool_)
             found = np.full(len(ids), -1, np.int64)
@@ -105,10 +101,10 @@ class Ids:
         wanted = as_ids(ids)
         found = self.find(wanted)
         if (found < 0).any():
-            raise UnknownIdError(_plain(wanted)[int((found < 0).argmax())])
+            raise UnknownIdError(plain_ids(wanted)[int((found < 0).argmax())])
         return found
 
-    def between(self, start: int, stop: int) -> Some | None:
+    def between(self, start: int, stop: int) -> IdList | None:
         """Return the ids of a range of places; None where each is its place."""
         if self._names is not None:
             return self._names[start:stop]
@@ -174,7 +170,7 @@ class Numbers:
         return places
 
 
-def _distinct(ids: Some) -> bool:
+def _distinct(ids: IdList) -> bool:
     if not isinstance(ids, np.ndarray):
         return len(set(ids)) == len(ids)
     steps = np.diff(ids)
@@ -183,32 +179,3 @@ def _distinct(ids: Some) -> bool:
 
 def _consecutive(numbers: Counts, start: int) -> bool:
     return bool((numbers == np.arange(start, start + len(numbers))).all())
-
-
-def _plain(ids: Some) -> list[Id]:
-    return ids.tolist() if isinstance(ids, np.ndarray) else ids
-
-
-def as_ids(values: Iterable[Any]) -> Some:
-    """Return ids in their plain form, or say which of them cannot be one."""
-    if isinstance(values, str | bytes):
-        raise IdError(f"expected a list of ids, got {values!r:.80}", hint="wrap it in a list")
-    if isinstance(values, np.ndarray) and values.dtype.kind == "i" and values.ndim == 1:
-        return values.astype(np.int64)
-    ids = [as_id(value) for value in values]
-    if all(isinstance(value, int) for value in ids):
-        return np.array(ids, np.int64)
-    return ids
-
-
-def as_id(value: Any) -> Id:
-    """Return one id in its plain form, or say why it cannot be one."""
-    plain = value.item() if isinstance(value, np.generic) else value
-    if isinstance(plain, str) and 1 <= len(plain) <= LONGEST:
-        return plain
-    if isinstance(plain, int) and not isinstance(plain, bool) and -(2**63) <= plain < 2**63:
-        return plain
-    raise IdError(
-        f"{plain!r:.80} cannot be an id",
-        hint=f"an id is an int64 or a string of 1 to {LONGEST} characters",
-    )

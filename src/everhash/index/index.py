@@ -10,12 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from everhash.codes import Codes
 from everhash.errors import LabelError, OptionError, UnknownIdError
-from everhash.index.alike import features_at, query_like
 from everhash.index.entries import Entry, Page, check_page
+from everhash.index.entry_query import features_at, query_like
 from everhash.index.features import Features
-from everhash.index.ids import Id, Ids, Some, as_ids
+from everhash.index.ids import Ids
 from everhash.index.labels import REMOVED, UNLABELLED, EntryLabels
-from everhash.index.matches import Matches
 from everhash.index.postings import Postings
 from everhash.index.query import Query
 from everhash.index.ranking import Codewords, Ranking
@@ -23,7 +22,9 @@ from everhash.index.refresh import RefreshReport, Steps
 from everhash.index.unlabelled import Unlabelled
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.stream_hasher import StreamHasher
+from everhash.matches import Matches
 from everhash.stream import Labels, as_labels, as_rows
+from everhash.wire.ids import Id, IdList, as_ids
 
 CODINGS = ("home", "full")
 
@@ -33,7 +34,7 @@ class Incoming(NamedTuple):
 
     rows: NDArray[np.float32]
     labels: Labels
-    ids: Some
+    ids: IdList
 
 
 class Index:

@@ -13,8 +13,7 @@ from everhash.errors import InputError, OptionError, StaleCodesError
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.stream import as_rows
-
-DISTANCES = ("asymmetric", "hamming")
+from everhash.wire.options import check_distance
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +41,7 @@ class Query:
         coding: str,
     ) -> Query:
         """Encode queries once for each mapping that is needed."""
-        if distance not in DISTANCES:
-            raise OptionError(f"distance {distance!r} is unknown", hint=f"choose from {DISTANCES}")
+        check_distance(distance)
         if isinstance(X, Codes):
             newest = theirs = _signs(X, hasher, mapping, distance)
         else:

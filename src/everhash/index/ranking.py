@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash import limits
 from everhash.codes import pack_bits
-from everhash.errors import LimitError, OptionError
 from everhash.index.explain import explain_hits
-from everhash.index.matches import Explanation, Matches
 from everhash.index.postings import Postings
 from everhash.index.query import Query
 from everhash.index.searchable import Searchable
 from everhash.index.segment import Segment
+from everhash.matches import Explanation, Matches
+from everhash.wire.options import check_k, check_radius
 
 if TYPE_CHECKING:
     from everhash.index.index import Index
@@ -96,27 +95,23 @@ class Ranking:
         explain: bool,
     ) -> Matches:
         """Return the k nearest entries."""
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise OptionError(f"k must be a whole number of at least 1, got {k!r}")
-        if k > limits.RESULTS:
-            raise LimitError(f"k = {k}, at most {limits.RESULTS} are supported")
+        k = check_k(k)
         if ids is not None:
             places = np.unique(self._index.find(ids))
-            return self._matches(self._among(places, labels, int(k)), explain=explain)
+            return self._matches(self._among(places, labels, k), explain=explain)
         only = None if labels is None else self._index.hasher.numbers(labels)
         if only is not None and not self._index.hasher.assigns_codewords:
             places = self._index._labels.bearing(only)
-            return self._matches(self._among(places, None, int(k)), explain=explain)
-        parts = [Ranked(*self._postings.nearest(self._to_labels, int(k), only))]
+            return self._matches(self._among(places, None, k), explain=explain)
+        parts = [Ranked(*self._postings.nearest(self._to_labels, k, only))]
         if only is None and self._coded is not None:
-            parts.append(self._coded_nearest(self._coded.searchable, int(k)))
-        return self._matches(Ranked.of(parts, int(k)), explain=explain)
+            parts.append(self._coded_nearest(self._coded.searchable, k))
+        return self._matches(Ranked.of(parts, k), explain=explain)
 
     def within(self, radius: float, *, explain: bool) -> Matches:
         """Return all entries within a radius."""
-        if not isinstance(radius, int | float | np.number) or np.isnan(radius):
-            raise OptionError(f"r must be a number, got {radius!r}")
-        offsets, distances, places, numbers = self._postings.within(self._to_labels, float(radius))
+        radius = check_radius(radius)
+        offsets, distances, places, numbers = self._postings.within(self._to_labels, radius)
         found = [(distances[a:b], places[a:b], numbers[a:b]) for a, b in pairwise(offsets)]
         if self._coded is not None:
             active = self._active(labelled=False)

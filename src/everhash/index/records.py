@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.index.ids import Some
 from everhash.index.index import Index
 from everhash.index.labels import REMOVED, SEVERAL
 from everhash.learn.mapping import FrozenMapping
 from everhash.stream import Labels
+from everhash.wire.ids import IdList
 
 Counts = NDArray[np.int64]
 
@@ -24,11 +24,11 @@ class Records(NamedTuple):
     """(n,) each one's label by number, or UNLABELLED, REMOVED or SEVERAL."""
     several: Counts
     """(m, 2) place and label number, for entries with several labels."""
-    ids: Some | None
+    ids: IdList | None
     """None where each entry's id is its place."""
 
 
-class Codes(NamedTuple):
+class CodeRecords(NamedTuple):
     """The codes of entries that keep bits of their own, by ascending place."""
 
     places: Counts
@@ -37,12 +37,12 @@ class Codes(NamedTuple):
     """(n, w) packed bits."""
 
     @classmethod
-    def none(cls) -> Codes:
+    def none(cls) -> CodeRecords:
         """Return no codes."""
         return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 1), np.uint64))
 
 
-class Change(NamedTuple):
+class LabelChange(NamedTuple):
     """New labels of entries, or their removal."""
 
     places: Counts
@@ -63,25 +63,25 @@ def records_of(index: Index, start: int, stop: int) -> Records:
     return Records(labels, pairs, index._ids.between(start, stop))
 
 
-def codes_of(index: Index, start: int, stop: int) -> Codes:
+def codes_of(index: Index, start: int, stop: int) -> CodeRecords:
     """Return the codes of the entries at places from start to stop."""
     if index._coded is None:
-        return Codes.none()
-    return Codes(*index._coded.codes(start, stop))
+        return CodeRecords.none()
+    return CodeRecords(*index._coded.codes(start, stop))
 
 
-def join_codes(parts: list[Codes]) -> Codes:
+def join_codes(parts: list[CodeRecords]) -> CodeRecords:
     """Return the codes of several ranges as one."""
     if not parts:
-        return Codes.none()
-    return Codes(
+        return CodeRecords.none()
+    return CodeRecords(
         np.concatenate([part.places for part in parts]),
         np.concatenate([part.homes for part in parts]),
         np.concatenate([part.words for part in parts]),
     )
 
 
-class Columns:
+class EntryColumns:
     """The columns of all entries, put together range after range, change after change."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class Columns:
         self.labels = np.concatenate([np.empty(0, np.int32), *self._labels])
         self._labels = []
 
-    def change(self, change: Change, first: int = 0) -> None:
+    def change(self, change: LabelChange, first: int = 0) -> None:
         """Give entries other labels, or mark them as removed; the first of them has this place."""
         slots = change.places - first
         for place in change.places[self.labels[slots] == SEVERAL].tolist():
@@ -118,14 +118,16 @@ class Columns:
             self.several[place] = tuple(change.numbers[change.rows == row].tolist())
 
 
-def restore(index: Index, columns: Columns, mapping: FrozenMapping | None, codes: Codes) -> None:
+def restore(
+    index: Index, columns: EntryColumns, mapping: FrozenMapping | None, codes: CodeRecords
+) -> None:
     """Fill an empty index whose ids are known already."""
     if mapping is not None:
         index._coded = index._unlabelled_by(mapping)
     append(index, columns, 0, codes)
 
 
-def append(index: Index, columns: Columns, first: int, codes: Codes) -> None:
+def append(index: Index, columns: EntryColumns, first: int, codes: CodeRecords) -> None:
     """Add entries, from place `first` on, to an index that knows their ids already."""
     labels = columns.labels
     index._labels.grow_to(first + len(labels))
@@ -145,7 +147,7 @@ def append(index: Index, columns: Columns, first: int, codes: Codes) -> None:
         index._coded.restore(codes.places[living], codes.homes[living], codes.words[living])
 
 
-def replay(index: Index, change: Change, names: list[Hashable]) -> None:
+def replay(index: Index, change: LabelChange, names: list[Hashable]) -> None:
     """Do to an index what a change says."""
     if len(change.places) == 0:
         return

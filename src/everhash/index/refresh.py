@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash import kernels
-from everhash.index.coded import CodedEntries, Columns, functions_of
+from everhash.index.coded import CodeColumns, CodedEntries, functions_of
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.views import margins_by
 
@@ -84,12 +84,12 @@ class Odometer:
         return cls(np.zeros(functions_of(mapping, coding).shape[:2]))
 
 
-def encode(mapping: FrozenMapping, coding: str, Z: Floats, odometer: Odometer) -> Columns:
+def encode(mapping: FrozenMapping, coding: str, Z: Floats, odometer: Odometer) -> CodeColumns:
     """Code new entries: choose homes, then compute every bit there."""
     functions = functions_of(mapping, coding)
     n, k = len(Z), functions.shape[1]
     homes, best, lead = choose_homes(mapping, coding, Z)
-    columns = Columns(
+    columns = CodeColumns(
         homes=homes,
         words=np.zeros((n, -(-k // 64)), np.uint64),
         expiries=np.zeros((n, k), np.uint8),
@@ -187,9 +187,9 @@ class Refresh:
             wide = _widened(newer, self.bits)
             pairs = ((name, getattr(self._columns, name)) for name in vars(wide))
             both = {name: np.concatenate([old, getattr(wide, name)]) for name, old in pairs}
-            self._columns = Columns(**both)
+            self._columns = CodeColumns(**both)
 
-    def finish(self, seconds: float, *, dry_run: bool) -> tuple[Columns, RefreshReport]:
+    def finish(self, seconds: float, *, dry_run: bool) -> tuple[CodeColumns, RefreshReport]:
         """Return the refreshed columns and the account of it."""
         far = np.where(self._limits > EVERYTHING // 2, self._limits, 0) if self._certify else None
         if far is not None and far.any():
@@ -311,7 +311,7 @@ def _moved(old: FrozenMapping, new: FrozenMapping) -> NDArray[np.bool_]:
 
 
 def _recompute(
-    Z: Floats, columns: Columns, limits: Counts, functions: Floats, turned: NDArray[np.float64]
+    Z: Floats, columns: CodeColumns, limits: Counts, functions: Floats, turned: NDArray[np.float64]
 ) -> tuple[int, int]:
     computed, flipped = kernels.load_refresh().recompute(
         Z,
@@ -338,13 +338,13 @@ def _angle_slack(functions: Floats) -> float:
     return float((functions.shape[2] / 8 + 16) * 2.0**-22)
 
 
-def _rows_of(columns: Columns, slots: Counts) -> Columns:
-    return Columns(**{name: getattr(columns, name)[slots] for name in vars(columns)})
+def _rows_of(columns: CodeColumns, slots: Counts) -> CodeColumns:
+    return CodeColumns(**{name: getattr(columns, name)[slots] for name in vars(columns)})
 
 
-def _widened(columns: Columns, bits: int) -> Columns:
+def _widened(columns: CodeColumns, bits: int) -> CodeColumns:
     """Return copies with room for `bits` bits; new ones have expired already."""
-    copies = Columns(**{name: getattr(columns, name).copy() for name in vars(columns)})
+    copies = CodeColumns(**{name: getattr(columns, name).copy() for name in vars(columns)})
     n, k = copies.expiries.shape
     if bits == k:
         return copies

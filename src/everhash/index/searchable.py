@@ -23,7 +23,7 @@ TAIL = 8192
 """Entries that may stand in the newest segment, or a quarter of the oldest one."""
 
 
-class Part(NamedTuple):
+class SearchPart(NamedTuple):
     """A segment over the entries from `start` to `end`."""
 
     start: int
@@ -46,7 +46,7 @@ class Searchable:
         self._cycles = mapping.label_cycles[: len(words)] if home else np.empty(0, np.int64)
         self._words = pack_bits(words > 0 if home else np.empty((0, entries.bits), np.bool_))
         self._n_cycles = len(mapping.functions) if home else 1
-        self._parts: list[Part] = []
+        self._parts: list[SearchPart] = []
 
     def nearest(self, queries: Queries, k: int) -> Found:
         """Return the k nearest live entries; queries are words or margins, one row a cycle."""
@@ -82,7 +82,7 @@ class Searchable:
             out[:, here] = of(queries, inside)
         return out
 
-    def _nearest_in(self, part: Part, queries: Queries, k: int) -> Found:
+    def _nearest_in(self, part: SearchPart, queries: Queries, k: int) -> Found:
         inside = slice(part.start, part.end)
         alive = self._entries.alive.rows[inside]
         more = min(len(alive), k + self._entries.dead)
@@ -94,7 +94,7 @@ class Searchable:
         far = np.where(missing, np.float32(np.inf), distances.astype(np.float32))
         return merge([(far, np.where(missing, -1, places))], k)
 
-    def _segments(self) -> list[Part]:
+    def _segments(self) -> list[SearchPart]:
         """Return segments that cover all entries, building what is missing."""
         if self._entries.dead > max(64, len(self._entries) // 20) and not self._entries.pinned:
             self._entries.drop_dead()
@@ -109,7 +109,7 @@ class Searchable:
                 self._parts = [*self._parts[:1], self._build(large, n)]
         return self._parts
 
-    def _build(self, start: int, end: int) -> Part:
+    def _build(self, start: int, end: int) -> SearchPart:
         columns = self._entries.columns
         segment = Segment.build(
             columns.words[start:end],
@@ -119,7 +119,7 @@ class Searchable:
             self._n_cycles,
             self._entries.bits,
         )
-        return Part(start, end, segment)
+        return SearchPart(start, end, segment)
 
 
 def merge(found: list[Found], k: int) -> Found:

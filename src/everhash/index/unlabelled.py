@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from everhash.codes import unpack_bits
 from everhash.errors import OptionError
-from everhash.index.coded import CodedEntries, Columns, functions_of, without_certificates
-from everhash.index.features import Features, Stored
+from everhash.index.coded import CodeColumns, CodedEntries, functions_of, without_certificates
+from everhash.index.features import Features, StoredFeatures
 from everhash.index.refresh import Odometer, Refresh, RefreshReport, Steps, encode
 from everhash.index.searchable import Searchable
 from everhash.learn.mapping import FrozenMapping
@@ -53,10 +53,10 @@ class Unlabelled:
 
     def add(self, rows: NDArray[np.float32], places: Counts) -> None:
         """Code rows, as they will be stored, and keep them."""
-        stored = Stored.room_for(rows.shape)
+        stored = StoredFeatures.room_for(rows.shape)
         parts = [slice(start, start + BATCH) for start in range(0, len(rows), BATCH)]
 
-        def code(part: slice) -> Columns:
+        def code(part: slice) -> CodeColumns:
             batch = stored[part]
             batch.fill(rows[part])
             return self._encode(batch.rows)
@@ -67,8 +67,8 @@ class Unlabelled:
             self._entries.features.append(places, stored)
 
     def _on_all_cores(
-        self, code: Callable[[slice], Columns], parts: list[slice]
-    ) -> Iterator[Columns]:
+        self, code: Callable[[slice], CodeColumns], parts: list[slice]
+    ) -> Iterator[CodeColumns]:
         if len(parts) == 1:
             yield code(parts[0])
             return
@@ -168,5 +168,5 @@ class Unlabelled:
             wrong += int((~same | (fresh.homes != columns.homes[part])).sum())
         return wrong
 
-    def _encode(self, rows: NDArray[np.float32]) -> Columns:
+    def _encode(self, rows: NDArray[np.float32]) -> CodeColumns:
         return encode(self.mapping, self.coding, self.mapping.measure(rows), self._odometer)

@@ -20,8 +20,6 @@ from everhash.learn.model_format import (
     Arrays,
     array_of,
     count_of,
-    label_from_json,
-    label_to_json,
     list_of,
     pack_model,
     plain,
@@ -29,6 +27,7 @@ from everhash.learn.model_format import (
 )
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.stream import as_label
+from everhash.wire.labels import label_from_json, label_to_json
 
 ARRAY_PARAMS = {"codebook": (np.int8, 2), "center": (np.float32, 1)}
 """Options that may be arrays; the file keeps those beside the learned ones."""

@@ -17,14 +17,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.errors import DataMissingError, InputError, ModelFileError
+from everhash.errors import DataMissingError, ModelFileError
 
 FORMAT, VERSION, READABLE = "everhash-hasher", "2", ("1", "2")
 DAMAGED = "the file is damaged or was not written by everhash; restore it from a copy"
@@ -144,31 +143,6 @@ def list_of(value: Any) -> list[Any]:
     """Return a list that stands in the state."""
     require(isinstance(value, list), f"expected a list, got a {type(value).__name__}")
     return list(value)
-
-
-def label_to_json(label: Hashable) -> Any:
-    """Write a label as JSON: numbers and strings as they are, tuples and bytes in an object."""
-    if isinstance(label, bool | int | float | str):
-        return label
-    if isinstance(label, bytes):
-        return {"bytes": label.hex()}
-    if isinstance(label, tuple):
-        return {"tuple": [label_to_json(part) for part in label]}
-    raise InputError(
-        f"a label of type {type(label).__name__} cannot be saved",
-        hint="use strings, numbers, bytes or tuples of them as labels",
-    )
-
-
-def label_from_json(value: Any) -> Hashable:
-    """Read a label that `label_to_json` wrote."""
-    if isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, dict) and set(value) == {"bytes"}:
-        return bytes.fromhex(value["bytes"])
-    if isinstance(value, dict) and set(value) == {"tuple"}:
-        return tuple(label_from_json(part) for part in list_of(value["tuple"]))
-    raise ModelFileError("a label has an unknown form")
 
 
 def plain(value: Any) -> Any:

@@ -22,7 +22,6 @@ from everhash.learn.model_format import (
     Arrays,
     array_of,
     count_of,
-    label_to_json,
     pack_model,
     plain,
     read_model,
@@ -33,6 +32,7 @@ from everhash.learn.sgd_file import read_center
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.peers.method import Method
 from everhash.peers.registry import method_named
+from everhash.wire.labels import label_to_json
 
 
 def load_hasher(path: str | os.PathLike[str]) -> StreamHasher:

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.index.matches import Explanation, Matches
-from everhash.learn.model_format import label_to_json
+from everhash.matches import Explanation, Matches
+from everhash.wire.labels import label_to_json
 
 ARROW = "application/vnd.apache.arrow.stream"
 

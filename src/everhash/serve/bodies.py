@@ -16,7 +16,7 @@ from everhash.errors import FeatureTypeError, InputError, LimitError
 from everhash.serve.answers import ARROW
 from everhash.serve.arrow import read_table
 from everhash.serve.errors import too_large, unsupported
-from everhash.sources.stored import Stored
+from everhash.sources.npy_header import NpyHeader
 
 NPY = "application/x-npy"
 JSON = "application/json"
@@ -93,7 +93,7 @@ def _named(fields: frozenset[str]) -> str:
 
 def read_npy(content: bytes, most: int) -> NDArray[Any]:
     """Return the (n, d) array that a .npy file holds, without copying it."""
-    stored = Stored(io.BytesIO(content), len(content), "the body")
+    stored = NpyHeader(io.BytesIO(content), len(content), "the body")
     if len(stored.shape) != 2 or not all(type(n) is int for n in stored.shape):
         shape = f"shape {stored.shape!s:.80}"
         raise InputError(f"expected an array of rows (n, d), got {shape}", hint="X.reshape(n, d)")

@@ -20,11 +20,11 @@ from everhash.errors import (
     ModelFileError,
     OptionError,
 )
-from everhash.index.query import DISTANCES
-from everhash.learn.model_format import label_from_json
 from everhash.serve import limits
 from everhash.serve.bodies import Given, check_count
 from everhash.stream import as_label
+from everhash.wire.labels import label_from_json
+from everhash.wire.options import DISTANCES
 
 MISSING = object()
 NUMBERS = {int, float, bool, type(None)}

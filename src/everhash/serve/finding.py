@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.collection.collection import Collection
-from everhash.index.matches import Matches
+from everhash.matches import Matches
 from everhash.serve import limits
 from everhash.serve.answers import Flat, as_arrow, enclosed, row_texts
 from everhash.serve.errors import RefusedError, too_large

@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.index.matches import Matches
+from everhash.matches import Matches
 from everhash.serve.answers import enclosed, row_texts
 from everhash.serve.errors import busy
 from everhash.serve.metrics import Metrics

@@ -34,7 +34,7 @@ FORM = "[[key]] with name, role and sha256, as `everhash key` writes them"
 
 
 @dataclass(frozen=True)
-class Key:
+class ApiKey:
     """Somebody's right to ask."""
 
     name: str
@@ -49,7 +49,7 @@ class Key:
 class Keys:
     """All keys of a service."""
 
-    def __init__(self, keys: list[Key]) -> None:
+    def __init__(self, keys: list[ApiKey]) -> None:
         if not keys:
             raise OptionError("no key at all", hint="`everhash key admin` makes one")
         for part in ("name", "sha256"):
@@ -58,7 +58,7 @@ class Keys:
                 raise OptionError(f"two keys have the same {part}", hint="remove one of them")
         self._keys = [(bytes.fromhex(key.sha256), key) for key in keys]
 
-    def find(self, secret: bytes) -> Key | None:
+    def find(self, secret: bytes) -> ApiKey | None:
         """Return whose key this is; how long that takes does not tell how much of it is right."""
         digest, found = hashlib.sha256(secret).digest(), None
         for known, key in self._keys:
@@ -70,7 +70,7 @@ class Keys:
         return len(self._keys)
 
 
-def make_key(role: str, name: str | None = None) -> tuple[str, Key]:
+def make_key(role: str, name: str | None = None) -> tuple[str, ApiKey]:
     """Draw a key; return the secret, which nobody can tell later, and what a file keeps of it."""
     if role not in ROLES:
         raise OptionError(f"role {role!r:.40} is unknown", hint=f"choose from {', '.join(ROLES)}")
@@ -81,13 +81,13 @@ def make_key(role: str, name: str | None = None) -> tuple[str, Key]:
     )
 
 
-def as_toml(key: Key) -> str:
+def as_toml(key: ApiKey) -> str:
     """Return a key as it stands in a file."""
     name = json.dumps(key.name, ensure_ascii=False)  # which TOML reads too
     return f'[[key]]\nname = {name}\nrole = "{key.role}"\nsha256 = "{key.sha256}"\n'
 
 
-def add_key(path: Path, key: Key) -> None:
+def add_key(path: Path, key: ApiKey) -> None:
     """Append a key to a file of keys, or begin one that only its owner reads."""
     known = [known for _, known in read_keys(path)._keys] if path.exists() else []
     Keys([*known, key])
@@ -117,9 +117,9 @@ def read_keys(path: Path) -> Keys:
         raise InputError(f"{path} is no file of keys", hint=f"it has {FORM}") from None
 
 
-def _checked(told: Any) -> Key:
+def _checked(told: Any) -> ApiKey:
     """Return a key as it stands in a file, if it is one."""
-    key = Key(told["name"], told["role"], told["sha256"])
+    key = ApiKey(told["name"], told["role"], told["sha256"])
     if not (isinstance(key.name, str) and 1 <= len(key.name) <= 64 and key.name.isprintable()):
         raise OptionError("a key's name has 1 to 64 printable characters", hint=FORM)
     if key.role not in ROLES:

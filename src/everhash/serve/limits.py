@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from everhash import limits
-from everhash.index.ids import LONGEST
+from everhash.wire.ids import ID_CHARACTERS
 
 LABELS = 100_000
 """labels of the collection; more of them widen the codes on a stranger's order"""
@@ -89,7 +89,7 @@ TABLE: dict[str, int] = {
     "row_labels": GIVEN,
     "body": BODY,
     "label": LABEL,
-    "id": LONGEST,
+    "id": ID_CHARACTERS,
     "payload": limits.PAYLOAD,
     "thumbnail": limits.THUMBNAIL,
     "requests": REQUESTS,

@@ -11,8 +11,8 @@ from everhash.collection.attachments import Attachment, image_type
 from everhash.collection.collection import Collection
 from everhash.errors import UnknownNameError
 from everhash.index.entries import Entry
-from everhash.index.ids import Id
-from everhash.learn.model_format import label_to_json
+from everhash.wire.ids import Id
+from everhash.wire.labels import label_to_json
 
 TOGETHER = 500
 """Entries whose attachments are held at a time: pictures are looked at, and not told."""

@@ -12,7 +12,6 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from everhash.collection.collection import Collection
 from everhash.errors import IdError
-from everhash.index.ids import LONGEST, as_id
 from everhash.serve import limits
 from everhash.serve.bodies import JSON, read_body
 from everhash.serve.describing import PROBLEMS, body
@@ -31,6 +30,7 @@ from everhash.serve.reading import (
 from everhash.serve.schemas import Entries, EntriesPage, Has, IdsRequest, Job, LabelsPage
 from everhash.serve.service import Service
 from everhash.serve.snapshots import Snapshots
+from everhash.wire.ids import ID_CHARACTERS, as_id
 
 IDS = frozenset(IdsRequest.model_fields)
 IDS_BYTES = 8 << 20
@@ -108,7 +108,7 @@ def add_read_routes(app: FastAPI, service: Service) -> None:
     @app.get("/thumbnail", responses=_holding("image/*", "The picture."), response_model=None)
     async def thumbnail(
         request: Request,
-        name: Annotated[str, Query(alias="id", max_length=LONGEST)],
+        name: Annotated[str, Query(alias="id", max_length=ID_CHARACTERS)],
         kind: Literal["int", "str"] = "str",
     ) -> Response:
         """Show an entry's picture."""

@@ -11,14 +11,14 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from everhash import limits as library
-from everhash.index.ids import LONGEST
 from everhash.index.refresh import RefreshReport
 from everhash.serve import limits
+from everhash.wire.ids import ID_CHARACTERS
 
 EXAMPLE_ROW: list[Any] = [0.12, -1.5, 0.33, 2.0]
 Id = Annotated[
     Annotated[int, Field(ge=-(2**63), lt=2**63)]
-    | Annotated[str, Field(min_length=1, max_length=LONGEST)],
+    | Annotated[str, Field(min_length=1, max_length=ID_CHARACTERS)],
     Field(description="An int64, or a string of 1 to 64 characters.", examples=["sku-17", 42]),
 ]
 Label = Annotated[

@@ -21,8 +21,8 @@ import everhash
 from everhash import kernels
 from everhash.collection.collection import Collection
 from everhash.errors import EverhashError, ReadOnlyError
-from everhash.index.matches import Matches
 from everhash.index.refresh import RefreshReport as Report
+from everhash.matches import Matches
 from everhash.serve import limits
 from everhash.serve.errors import RefusedError, busy
 from everhash.serve.events import Event, Events

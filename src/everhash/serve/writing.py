@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from everhash.collection.collection import Collection
 from everhash.errors import LimitError
-from everhash.learn.model_format import label_to_json
 from everhash.serve import limits
 from everhash.serve.events import FIRST, NEW_LABELS, Event
 from everhash.serve.service import Done
 from everhash.stream import Labels, as_labels
+from everhash.wire.labels import label_to_json
 
 Rows = NDArray[Any]
 

@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 from everhash import limits
 from everhash.errors import FeatureTypeError, IdError, InputError, LabelError, LimitError
 from everhash.sources.batch import Batch
-from everhash.sources.columns import Wanted, as_float32, place, ragged
-from everhash.sources.stored import Stored
+from everhash.sources.columns import ColumnChoice, as_float32, place, ragged
+from everhash.sources.npy_header import NpyHeader
 
 
-def read_arrays(arrays: Any, wanted: Wanted, rows: int, where: str = "") -> Iterator[Batch]:
+def read_arrays(arrays: Any, wanted: ColumnChoice, rows: int, where: str = "") -> Iterator[Batch]:
     """Read X, (X, y) or (X, y, ids), of which y and ids may be None."""
-    if wanted != Wanted() or not 1 <= len(arrays) <= 3:
-        got = f"{len(arrays)} arrays" + (" and names of columns" if wanted != Wanted() else "")
+    if wanted != ColumnChoice() or not 1 <= len(arrays) <= 3:
+        got = f"{len(arrays)} arrays" + (
+            " and names of columns" if wanted != ColumnChoice() else ""
+        )
         message = f"{place(where)}expected X, (X, y) or (X, y, ids), got {got}"
         raise InputError(message, hint="arrays have no names: leave out features, label and id")
     X, y, ids = (*arrays, None, None)[:3]
@@ -28,7 +30,7 @@ def read_arrays(arrays: Any, wanted: Wanted, rows: int, where: str = "") -> Iter
 
 
 def _cut(part: Any, start: int, rows: int) -> Any:
-    if part is None or isinstance(part, Stored):
+    if part is None or isinstance(part, NpyHeader):
         return part if part is None else part.take(rows)
     return getattr(part, "iloc", part)[start : start + rows]
 

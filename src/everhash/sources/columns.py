@@ -19,7 +19,7 @@ Kind = Literal["vectors", "numbers", "other"]
 """What a column holds: a list of numbers a row, a number a row, or anything else."""
 
 
-class Wanted(NamedTuple):
+class ColumnChoice(NamedTuple):
     """The columns the user named."""
 
     features: str | None = None
@@ -45,13 +45,13 @@ class Wanted(NamedTuple):
         return list(dict.fromkeys([*filter(None, (self.label, self.id)), *self.carried]))
 
 
-def choose(columns: Iterable[tuple[str, Kind]], wanted: Wanted, where: str) -> list[str]:
+def choose(columns: Iterable[tuple[str, Kind]], wanted: ColumnChoice, where: str) -> list[str]:
     """Pick the features: those named, or else the only column of vectors, or all numbers.
 
     Vectors may be carried as well; numbers that are carried are no features unless they are named.
 
     >>> columns = [("sku", "numbers"), ("v", "vectors"), ("price", "numbers")]
-    >>> choose(columns, Wanted(id="sku"), "shop.parquet")
+    >>> choose(columns, ColumnChoice(id="sku"), "shop.parquet")
     ['v']
     """
     kinds = list(columns)
@@ -80,13 +80,13 @@ def choose(columns: Iterable[tuple[str, Kind]], wanted: Wanted, where: str) -> l
     return features
 
 
-def matching(features: str, names: Sequence[str], wanted: Wanted) -> list[str]:
+def matching(features: str, names: Sequence[str], wanted: ColumnChoice) -> list[str]:
     """Return the columns that a name, a glob or a comma-separated list of them means.
 
     A list keeps its order, a glob that of the table, and no glob means a column that is named as
     something else.
 
-    >>> matching("b,f*", ["f1", "f0", "fid", "b"], Wanted(id="fid"))
+    >>> matching("b,f*", ["f1", "f0", "fid", "b"], ColumnChoice(id="fid"))
     ['b', 'f1', 'f0']
     """
     found: list[str] = []

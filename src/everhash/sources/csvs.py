@@ -10,7 +10,7 @@ from typing import Any
 
 from everhash.errors import FeatureTypeError, InputError
 from everhash.sources.batch import Batch
-from everhash.sources.columns import Wanted, arrow, choose, explained, no_bytes, place
+from everhash.sources.columns import ColumnChoice, arrow, choose, explained, no_bytes, place
 from everhash.sources.tables import convert
 
 BLOCK = 1 << 20
@@ -27,7 +27,7 @@ VALUES = [
 """How else a payload may look that is no text."""
 
 
-def read_csv(path: str, wanted: Wanted, rows: int) -> Iterator[Batch]:
+def read_csv(path: str, wanted: ColumnChoice, rows: int) -> Iterator[Batch]:
     """Read a CSV, a few megabytes at a time. Without a header, all columns are features.
 
     An empty cell is a null; labels and ids are integers if all of the column is, and else texts.
@@ -37,7 +37,7 @@ def read_csv(path: str, wanted: Wanted, rows: int) -> Iterator[Batch]:
         raise no_bytes(path)
     with explained(path, "csv", arrow().ArrowException, csv.Error):
         names, named = _csv_names(path)
-        if not named and wanted != Wanted():
+        if not named and wanted != ColumnChoice():
             raise InputError(
                 f"{path}: expected the names of the columns in the first line, got numbers only",
                 hint="write a header line; without one, all columns are features",
@@ -74,7 +74,7 @@ def _open_csv(path: str, types: dict[str, str], named: bool = True) -> Any:
     return of.open_csv(path, block, of.ParseOptions(newlines_in_values=True), cell)
 
 
-def _csv_types(path: str, wanted: Wanted, features: list[str]) -> dict[str, str]:
+def _csv_types(path: str, wanted: ColumnChoice, features: list[str]) -> dict[str, str]:
     """Return the types of columns, read through for it: a type must fit all but gaps."""
     import pyarrow.compute as pc
 

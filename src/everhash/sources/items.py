@@ -11,11 +11,11 @@ import numpy as np
 from everhash.errors import InputError
 from everhash.sources.arrays import as_array, as_rows, check_lengths, read_arrays
 from everhash.sources.batch import Batch
-from everhash.sources.columns import Kind, Wanted, choose, explained, matching
+from everhash.sources.columns import ColumnChoice, Kind, choose, explained, matching
 from everhash.sources.tables import read_stream
 
 
-def read_items(items: Iterable[Any], wanted: Wanted, rows: int) -> Iterator[Batch]:
+def read_items(items: Iterable[Any], wanted: ColumnChoice, rows: int) -> Iterator[Batch]:
     """Read an iterable of batches; or of rows, if the first item is one."""
     left = iter(items)
     for number, item in enumerate(left):
@@ -35,7 +35,9 @@ def read_items(items: Iterable[Any], wanted: Wanted, rows: int) -> Iterator[Batc
             yield _from_columns(item, names, wanted, where, 0)
 
 
-def _read_rows(first: Any, others: Iterator[Any], wanted: Wanted, rows: int) -> Iterator[Batch]:
+def _read_rows(
+    first: Any, others: Iterator[Any], wanted: ColumnChoice, rows: int
+) -> Iterator[Batch]:
     """Gather rows, each a mapping, into batches."""
     names = choose(_kinds(first, 1), wanted, "")
     needed = {*names, *wanted.besides}
@@ -50,7 +52,9 @@ def _read_rows(first: Any, others: Iterator[Any], wanted: Wanted, rows: int) -> 
         start += len(group)
 
 
-def _from_columns(columns: Any, names: list[str], wanted: Wanted, where: str, start: int) -> Batch:
+def _from_columns(
+    columns: Any, names: list[str], wanted: ColumnChoice, where: str, start: int
+) -> Batch:
     X = columns[names[0]]
     y, ids = (None if name is None else columns[name] for name in (wanted.label, wanted.id))
     if len(names) > 1 or _depth(X)[0] == 1:
@@ -60,7 +64,7 @@ def _from_columns(columns: Any, names: list[str], wanted: Wanted, where: str, st
     return as_rows((X, y, ids), where, start)
 
 
-def _is_row(item: Mapping[str, Any], wanted: Wanted) -> bool:
+def _is_row(item: Mapping[str, Any], wanted: ColumnChoice) -> bool:
     """Say whether columns hold one row: no matrix among the features, and a scalar somewhere."""
     depths = {name: _depth(value)[0] for name, value in item.items()}
     features = matching(wanted.features or "*", list(item), wanted)

@@ -14,17 +14,17 @@ import numpy as np
 from everhash.errors import InputError
 from everhash.sources.arrays import check_features, read_arrays
 from everhash.sources.batch import Batch
-from everhash.sources.carried import WEIGHT, as_column, as_payloads
-from everhash.sources.columns import Wanted, explained, missing, no_bytes, place
-from everhash.sources.stored import Stored
+from everhash.sources.columns import ColumnChoice, explained, missing, no_bytes, place
+from everhash.sources.npy_header import NpyHeader
+from everhash.sources.payload_values import WEIGHT, as_column, as_payloads
 
 
-def _open_npy(path: str) -> Stored:
+def _open_npy(path: str) -> NpyHeader:
     with explained(path, "npy"), open(path, "rb") as file:
-        return Stored(file, os.path.getsize(path), path)
+        return NpyHeader(file, os.path.getsize(path), path)
 
 
-def read_npy(path: str, wanted: Wanted, rows: int) -> Iterator[Batch]:
+def read_npy(path: str, wanted: ColumnChoice, rows: int) -> Iterator[Batch]:
     """Map a .npy into memory and read it; its header has been checked by then."""
     if wanted.thumbnail is not None:
         raise no_bytes(path)
@@ -45,7 +45,7 @@ def count_npy(path: str) -> int:
     return len(_open_npy(path))
 
 
-def _open_npz(path: str, wanted: Wanted, stack: ExitStack) -> list[Any]:
+def _open_npz(path: str, wanted: ColumnChoice, stack: ExitStack) -> list[Any]:
     """Open the arrays of features, labels, ids and payloads; labels and ids may be None."""
     broken = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
     stack.enter_context(explained(path, "npz", *broken))
@@ -57,7 +57,7 @@ def _open_npz(path: str, wanted: Wanted, stack: ExitStack) -> list[Any]:
         info = members.get(name or default)
         if info is not None:
             file = stack.enter_context(archive.open(info))
-            found.append(Stored(file, info.file_size, f"{path}: array {name or default!r}"))
+            found.append(NpyHeader(file, info.file_size, f"{path}: array {name or default!r}"))
         elif name or default == "X":
             raise missing(repr(name or default), list(members), path)
         else:
@@ -65,7 +65,7 @@ def _open_npz(path: str, wanted: Wanted, stack: ExitStack) -> list[Any]:
     return found
 
 
-def read_npz(path: str, wanted: Wanted, rows: int) -> Iterator[Batch]:
+def read_npz(path: str, wanted: ColumnChoice, rows: int) -> Iterator[Batch]:
     """Read the arrays of a .npz side by side."""
     if wanted.thumbnail is not None:
         raise no_bytes(path)
@@ -75,7 +75,7 @@ def read_npz(path: str, wanted: Wanted, rows: int) -> Iterator[Batch]:
         carried = dict(zip(wanted.payload_columns, others, strict=True))
         each = _check_carried(carried, len(X), path)
         start, rows = 0, min(rows, max(1, WEIGHT // max(each, 1)))
-        for batch in read_arrays((X, y, ids), Wanted(), rows, path):
+        for batch in read_arrays((X, y, ids), ColumnChoice(), rows, path):
             n = len(batch.X)
             columns = {
                 name: as_column(array.take(n), array.where) for name, array in carried.items()
@@ -84,7 +84,7 @@ def read_npz(path: str, wanted: Wanted, rows: int) -> Iterator[Batch]:
             start += n
 
 
-def _check_carried(arrays: dict[str, Stored], n: int, path: str) -> int:
+def _check_carried(arrays: dict[str, NpyHeader], n: int, path: str) -> int:
     """Refuse arrays that do not have a value a row; return how many bytes a row has in them."""
     for name, array in arrays.items():
         if len(array) != n:
@@ -96,4 +96,4 @@ def _check_carried(arrays: dict[str, Stored], n: int, path: str) -> int:
 def count_npz(path: str) -> int:
     """Return how many rows the header of X in a .npz claims."""
     with ExitStack() as stack:
-        return len(_open_npz(path, Wanted(), stack)[0])
+        return len(_open_npz(path, ColumnChoice(), stack)[0])

@@ -11,7 +11,7 @@ from everhash.errors import DataMissingError, InputError, OptionError
 from everhash.sources import csvs, npy, tables
 from everhash.sources.arrays import read_arrays
 from everhash.sources.batch import Batch
-from everhash.sources.columns import Wanted, place, ragged
+from everhash.sources.columns import ColumnChoice, place, ragged
 from everhash.sources.items import read_items
 
 
@@ -34,7 +34,7 @@ def read(
         label: the column of labels; a list is several labels, a null is none.
         id: the column of ids, integers or strings.
         payload: of a file or a table, the column that is each row's payload; or several, of which
-            it is an object, gaps left out. See `everhash.sources.carried` for what becomes of
+            it is an object, gaps left out. `everhash.sources.payload_values` says what becomes of
             values that JSON does not have.
         thumbnail: of a Parquet or Arrow file or a table, the column of pictures, as bytes.
         rows: the most rows of a batch; what weighs much comes in smaller ones.
@@ -48,7 +48,7 @@ def read(
     if not isinstance(rows, int) or rows < 1:
         raise OptionError(f"rows must be a positive integer, got {rows!r:.80}")
     names = payload if payload is None or isinstance(payload, str) else tuple(payload)
-    wanted = Wanted(features, label, id, names or None, thumbnail)
+    wanted = ColumnChoice(features, label, id, names or None, thumbnail)
     if isinstance(source, str | os.PathLike):
         path = _existing(source)
         found = FORMATS[path.suffix.lower()][0](str(path), wanted, rows)

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from everhash.errors import FeatureTypeError, IdError, InputError, LabelError
 from everhash.sources.batch import Batch
-from everhash.sources.carried import WEIGHT, as_payloads
 from everhash.sources.columns import (
+    ColumnChoice,
     Kind,
-    Wanted,
     arrow,
     as_float32,
     choose,
@@ -24,6 +23,7 @@ from everhash.sources.columns import (
     place,
     ragged,
 )
+from everhash.sources.payload_values import WEIGHT, as_payloads
 
 READ_AHEAD = 1 << 18
 """bytes of a Parquet column read at a time; left to itself, pyarrow holds the whole file"""
@@ -41,7 +41,7 @@ TYPES = {
 """What Arrow calls the types that can hold these."""
 
 
-def read_parquet(path: str, wanted: Wanted, rows: int) -> Iterator[Batch]:
+def read_parquet(path: str, wanted: ColumnChoice, rows: int) -> Iterator[Batch]:
     """Read a Parquet file; of a row group, only what the next rows need is held."""
     pa = arrow()
     from pyarrow.parquet import ParquetFile
@@ -54,7 +54,7 @@ def read_parquet(path: str, wanted: Wanted, rows: int) -> Iterator[Batch]:
         yield from convert(batches, features, wanted, rows, path)
 
 
-def read_arrow(path: str, wanted: Wanted, rows: int) -> Iterator[Batch]:
+def read_arrow(path: str, wanted: ColumnChoice, rows: int) -> Iterator[Batch]:
     """Read an Arrow IPC file or stream, a record batch at a time."""
     pa = arrow()
     with explained(path, "arrow", pa.ArrowException), pa.memory_map(path) as file:
@@ -75,12 +75,12 @@ def _open_arrow(pa: Any, file: Any, **options: Any) -> Any:
     return (pa.ipc.open_file if is_file else pa.ipc.open_stream)(file, options=how)
 
 
-def _needed(features: list[str], wanted: Wanted) -> list[str]:
+def _needed(features: list[str], wanted: ColumnChoice) -> list[str]:
     """Return all columns that are read, each once."""
     return list(dict.fromkeys([*features, *wanted.besides]))
 
 
-def read_stream(source: Any, wanted: Wanted, rows: int, where: str = "") -> Iterator[Batch]:
+def read_stream(source: Any, wanted: ColumnChoice, rows: int, where: str = "") -> Iterator[Batch]:
     """Read what hands out Arrow data: a Table, a RecordBatchReader, a data frame."""
     pa = arrow()
     with explained(where or type(source).__name__, "a table", pa.ArrowException):
@@ -123,7 +123,7 @@ def _is(kind: Any, what: str) -> bool:
 
 
 def convert(
-    batches: Iterable[Any], features: list[str], wanted: Wanted, rows: int, where: str
+    batches: Iterable[Any], features: list[str], wanted: ColumnChoice, rows: int, where: str
 ) -> Iterator[Batch]:
     """Turn record batches into rows, at most `rows` at a time; fewer, where they carry much."""
     start, width = 0, None
@@ -193,7 +193,7 @@ class Cut(NamedTuple):
         self._expect(name, column.type, "ids", IdError)
         return list(column.to_pylist())
 
-    def payloads(self, wanted: Wanted) -> list[Any] | None:
+    def payloads(self, wanted: ColumnChoice) -> list[Any] | None:
         """Return a payload a row, or None if there are none to be."""
         columns = {name: self.table.column(name) for name in wanted.payload_columns}
         return as_payloads(columns, wanted, self.where, self.start)

@@ -21,7 +21,7 @@ from everhash.store.connection import (
     typed_errors,
     use_log,
 )
-from everhash.store.parts import DAMAGED, Key, Listing, Part, checksum
+from everhash.store.parts import DAMAGED, Listing, Part, PartKey, checksum
 
 FORMAT, VERSION = "everhash-collection", 1
 """Of head and parts; what else a file holds is told by the version of its format."""
@@ -97,7 +97,9 @@ def appearing(path: Path) -> Iterator[Path]:
             left.unlink(missing_ok=True)
 
 
-def lay_out(partial: Path, about: dict[str, Any], parts: dict[Key, bytes], page_size: int) -> None:
+def lay_out(
+    partial: Path, about: dict[str, Any], parts: dict[PartKey, bytes], page_size: int
+) -> None:
     """Write a new file."""
     connection = connect(partial, "rwc")
     try:
@@ -117,7 +119,9 @@ def name_anew(path: Path) -> None:
         connection.execute(HEAD, (text, zlib.crc32(text.encode())))
 
 
-def fill(connection: sqlite3.Connection, about: dict[str, Any], parts: dict[Key, bytes]) -> None:
+def fill(
+    connection: sqlite3.Connection, about: dict[str, Any], parts: dict[PartKey, bytes]
+) -> None:
     """Write the first parts and the head."""
     about = {**about, "file": secrets.token_hex(8)}
     listing = Listing()

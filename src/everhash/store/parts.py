@@ -24,7 +24,7 @@ ABOUT = "about"
 """Name of the array that holds JSON, for what is no array."""
 
 
-class Key(NamedTuple):
+class PartKey(NamedTuple):
     """What a part is called."""
 
     kind: str
@@ -44,14 +44,14 @@ class Part(NamedTuple):
     checksum: int
 
 
-class Listing(dict[Key, Part]):
+class Listing(dict[PartKey, Part]):
     """All parts of a file by name, with where those of a kind start, and a sum over them."""
 
     tally: int
     """Sum of all checksums: tells when a part is missing, or one has come back."""
     _starts: dict[str, list[int]]
 
-    def __init__(self, parts: Mapping[Key, Part] | None = None) -> None:
+    def __init__(self, parts: Mapping[PartKey, Part] | None = None) -> None:
         super().__init__(parts or {})
         if isinstance(parts, Listing):
             self.tally = parts.tally
@@ -62,7 +62,7 @@ class Listing(dict[Key, Part]):
         for key in sorted(self):
             self._starts.setdefault(key.kind, []).append(key.start)
 
-    def __setitem__(self, key: Key, part: Part) -> None:
+    def __setitem__(self, key: PartKey, part: Part) -> None:
         if key in self:
             self.tally -= self[key].checksum
         else:
@@ -70,7 +70,7 @@ class Listing(dict[Key, Part]):
         self.tally += part.checksum
         super().__setitem__(key, part)
 
-    def __delitem__(self, key: Key) -> None:
+    def __delitem__(self, key: PartKey) -> None:
         self.tally -= self[key].checksum
         starts = self._starts[key.kind]
         del starts[bisect_left(starts, key.start)]
@@ -81,7 +81,7 @@ class Listing(dict[Key, Part]):
         return self._starts.get(kind, [])[:]
 
 
-def checksum(key: Key, rows: int, written: int, data: bytes | memoryview) -> int:
+def checksum(key: PartKey, rows: int, written: int, data: bytes | memoryview) -> int:
     """Return the CRC-32 of a part's bytes and of everything that says what they are."""
     return zlib.crc32(f"{key.kind}|{key.start}|{rows}|{written}".encode(), zlib.crc32(data))
 
@@ -108,7 +108,7 @@ def pack(arrays: Arrays, about: Any = None) -> bytes:
     return b"".join([len(text).to_bytes(8, "little"), text, *(view.data for view in views)])
 
 
-def unpack(data: bytes, key: Key) -> Arrays:
+def unpack(data: bytes, key: PartKey) -> Arrays:
     """Return the arrays of a part."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
@@ -119,7 +119,7 @@ def unpack(data: bytes, key: Key) -> Arrays:
         raise CollectionFileError(f"{key}: no arrays: {error!s:.100}", hint=DAMAGED) from None
 
 
-def about_of(arrays: Arrays, key: Key) -> Any:
+def about_of(arrays: Arrays, key: PartKey) -> Any:
     """Return the JSON of a part."""
     try:
         return json.loads(arrays[ABOUT].tobytes())

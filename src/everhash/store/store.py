@@ -42,7 +42,7 @@ from everhash.store.making import (
     take_tally,
     write_head,
 )
-from everhash.store.parts import DAMAGED, Arrays, Key, Listing, Part, checksum, unpack
+from everhash.store.parts import DAMAGED, Arrays, Listing, Part, PartKey, checksum, unpack
 
 DELETE = "DELETE FROM part WHERE kind = ? AND start = ?"
 OPENING = threading.Lock()
@@ -62,13 +62,13 @@ class Transaction:
         self.about = dict(store.about)
         self.attached = store.attached
 
-    def put(self, key: Key, rows: int, data: bytes) -> None:
+    def put(self, key: PartKey, rows: int, data: bytes) -> None:
         """Write a part, in place of the one of that name."""
         total = checksum(key, rows, self.commit, data)
         self._store.run(PUT, (*key, rows, self.commit, total, data))
         self.parts[key] = Part(rows, self.commit, total)
 
-    def delete(self, key: Key) -> None:
+    def delete(self, key: PartKey) -> None:
         """Remove a part."""
         self._store.run(DELETE, key)
         del self.parts[key]
@@ -127,7 +127,7 @@ class Store:
         cls,
         path: Path | None,
         about: dict[str, Any],
-        parts: dict[Key, bytes],
+        parts: dict[PartKey, bytes],
         *,
         durability: str = "commit",
         page_size: int = PAGE,
@@ -234,7 +234,7 @@ class Store:
         attached = take_tally(about, version, self.name)
         rows = self.run("SELECT kind, start, rows, written, checksum FROM part").fetchall()
         whole = all(type(a) is type(b) for row in rows for a, b in zip(row, ROW, strict=True))
-        parts = Listing({Key(*row[:2]): Part(*row[2:]) for row in rows if whole})
+        parts = Listing({PartKey(*row[:2]): Part(*row[2:]) for row in rows if whole})
         if not whole or (len(rows), parts.tally) != (about.pop("parts"), about.pop("tally")):
             raise CollectionFileError(f"{self.name}: parts are missing", hint=DAMAGED)
         self.parts, self.about, self.commit = parts, about, about.pop("commit")
@@ -244,7 +244,7 @@ class Store:
         """Return where the parts of a kind start, ascending."""
         return self.parts.starts(kind)
 
-    def read_bytes(self, key: Key, part: Part | None = None) -> bytes:
+    def read_bytes(self, key: PartKey, part: Part | None = None) -> bytes:
         """Return a part's bytes, after their checksum was found right.
 
         `part` is what is known of it, where that is newer than the listing.
@@ -258,7 +258,7 @@ class Store:
             raise CollectionFileError(f"{self.name}: {key} is damaged", hint=DAMAGED)
         return data
 
-    def read(self, key: Key, part: Part | None = None) -> Arrays:
+    def read(self, key: PartKey, part: Part | None = None) -> Arrays:
         """Return a part's arrays."""
         return unpack(self.read_bytes(key, part), key)
 

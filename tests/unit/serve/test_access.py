@@ -17,7 +17,7 @@ from everhash.errors import DataMissingError, InputError, OptionError
 from everhash.serve.access import ROLES
 from everhash.serve.app import make_app
 from everhash.serve.keys import ROLES as RANKS
-from everhash.serve.keys import Key, Keys, add_key, as_toml, make_key, read_keys
+from everhash.serve.keys import ApiKey, Keys, add_key, as_toml, make_key, read_keys
 from tests.unit.serve.serving import DIM, Served, error_of, filled, serving
 
 OPEN = {"/live", "/ready", "/limits", "/openapi.json", "/", "/static"}
@@ -82,7 +82,7 @@ def test_every_route_but_the_open_ones_needs_a_key(guarded: Served) -> None:
         seen.add(template)
         if template in OPEN:
             continue
-        for headers in ({}, {"X-Api-Key": "eh_wrong"}, {"Authorization": "Basic eDp5"}):
+        for headers in ({}, {"X-Api-ApiKey": "eh_wrong"}, {"Authorization": "Basic eDp5"}):
             answer = guarded.http.request(method, path, headers=headers)
             assert error_of(answer)["status"] == 401, path
             assert answer.headers["www-authenticate"] == "Bearer"
@@ -98,7 +98,7 @@ def test_a_key_opens_what_its_role_allows(guarded: Served) -> None:
         target = path.replace("{job}", "1")
         method = "POST" if needed == "write" or path in POSTED else "GET"
         for role, secret in SECRETS.items():
-            for headers in ({"Authorization": f"Bearer {secret}"}, {"X-Api-Key": secret}):
+            for headers in ({"Authorization": f"Bearer {secret}"}, {"X-Api-ApiKey": secret}):
                 answer = guarded.http.request(method, target, headers=headers)
                 enough = RANKS.index(role) >= RANKS.index(needed)
                 assert (answer.status_code == 403) != enough, (path, role)
@@ -112,15 +112,15 @@ def test_open_routes_need_no_key(guarded: Served) -> None:
 
 
 def test_a_service_with_keys_takes_any_host_name(guarded: Served) -> None:
-    headers = {"Host": "shop.example.org", "X-Api-Key": SECRETS["read"]}
+    headers = {"Host": "shop.example.org", "X-Api-ApiKey": SECRETS["read"]}
     assert guarded.get("/stats", headers=headers).status_code == 200
 
 
 def test_keys_are_never_logged(guarded: Served, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
         guarded.get("/stats", headers={"Authorization": f"Bearer {SECRETS['read']}"})
-        guarded.get("/snapshot", headers={"X-Api-Key": SECRETS["read"]})
-        told = guarded.get("/metrics", headers={"X-Api-Key": SECRETS["admin"]}).text
+        guarded.get("/snapshot", headers={"X-Api-ApiKey": SECRETS["read"]})
+        told = guarded.get("/metrics", headers={"X-Api-ApiKey": SECRETS["admin"]}).text
     for secret, key in MADE.values():
         assert secret not in caplog.text + told
         assert key.sha256 not in caplog.text + told
@@ -228,7 +228,7 @@ def test_a_key_is_not_appended_to_json(tmp_path: Path) -> None:
 
 def test_roles_include_those_before_them() -> None:
     for i, role in enumerate(RANKS):
-        key = Key("x", role, "0" * 64)
+        key = ApiKey("x", role, "0" * 64)
         assert [key.allows(other) for other in RANKS] == [j <= i for j in range(3)]
     with pytest.raises(OptionError, match="unknown"):
         make_key("boss")

@@ -14,7 +14,7 @@ import pytest
 
 import everhash
 from everhash.collection.collection import Collection
-from everhash.index.matches import Matches
+from everhash.matches import Matches
 from everhash.serve import finding
 from everhash.serve.access import ROLES
 from tests.unit.serve.serving import (

@@ -22,7 +22,7 @@ Floats = NDArray[np.float32]
 K, QUERIES, SLICE = 100, 1000, 20_000
 
 
-class Codes(NamedTuple):
+class CodeSample(NamedTuple):
     """Entries and queries; a query has a word and margins for each cycle."""
 
     bits: int
@@ -56,16 +56,16 @@ def pack(bits: NDArray[np.bool_]) -> Words:
     return np.packbits(bits, axis=-1, bitorder="little").view(np.uint64)
 
 
-def make_uniform(bits: int, n: int) -> Codes:
+def make_uniform(bits: int, n: int) -> CodeSample:
     """Return random codes, among which nothing can be skipped."""
     rng = np.random.default_rng(0)
     words = rng.integers(0, 2**64, (n, bits // 64), dtype=np.uint64)
     margins = rng.standard_normal((QUERIES, 1, bits), dtype=np.float32)
     none, zeros = np.zeros(QUERIES, np.int64), np.zeros(n, np.int64)
-    return Codes(bits, words, zeros, words[:100], zeros[:100], margins, none)
+    return CodeSample(bits, words, zeros, words[:100], zeros[:100], margins, none)
 
 
-def make_clustered(bits: int, n: int) -> Codes:
+def make_clustered(bits: int, n: int) -> CodeSample:
     """Return 100 codewords with 10 % of the bits flipped."""
     rng = np.random.default_rng(1)
     codewords = rng.random((100, bits)) < 0.5
@@ -77,12 +77,12 @@ def make_clustered(bits: int, n: int) -> Codes:
     words, signs = pack(near(n)), np.where(near(QUERIES), 1, -1)
     margins = (signs * np.abs(rng.standard_normal(signs.shape))).astype(np.float32)
     none, zeros = np.zeros(QUERIES, np.int64), np.zeros(n, np.int64)
-    return Codes(
+    return CodeSample(
         bits, words, zeros, pack(codewords), np.zeros(100, np.int64), margins[:, None], none
     )
 
 
-def make_real(data: Dataset, split: Split, bits: int, n: int) -> Codes:
+def make_real(data: Dataset, split: Split, bits: int, n: int) -> CodeSample:
     """Return codes of a learned mapping; rows are repeated with 1 % Gaussian jitter.
 
     That is 1 % of their distance from the mean of the stream, in each feature.
@@ -103,7 +103,7 @@ def make_real(data: Dataset, split: Split, bits: int, n: int) -> Codes:
     margins = mapping.margins(Z).reshape(QUERIES, -1, bits)
     homes = choose_homes(mapping, "home", Z)[0]
     codewords = pack(mapping.words > 0)
-    return Codes(bits, words, cycles, codewords, mapping.label_cycles, margins, homes)
+    return CodeSample(bits, words, cycles, codewords, mapping.label_cycles, margins, homes)
 
 
 def signs_of(words: Words) -> Floats:
@@ -147,7 +147,7 @@ class Expected(NamedTuple):
                 raise RuntimeError(f"wrong {name} for queries {part.start} to {part.stop}")
 
 
-def expect_hamming(codes: Codes) -> Expected:
+def expect_hamming(codes: CodeSample) -> Expected:
     """Return three queries' places by sorting, and all distances as FAISS finds them if it can."""
     far = np.stack([_distances(codes, query) for query in codes.queries[:3]])
     places = np.argsort(far, axis=1, kind="stable")[:, :K]
@@ -156,13 +156,13 @@ def expect_hamming(codes: Codes) -> Expected:
     return Expected(distances, places)
 
 
-def _distances(codes: Codes, query: Words) -> Counts:
+def _distances(codes: CodeSample, query: Words) -> Counts:
     differs = np.bitwise_count(codes.words ^ query[codes.cycles])
     total: Counts = differs.sum(axis=1, dtype=np.int64)
     return total
 
 
-def _distances_by_faiss(codes: Codes) -> Counts:
+def _distances_by_faiss(codes: CodeSample) -> Counts:
     """Return (q, K) distances, searched cycle by cycle."""
     queries, nearest = codes.queries, []
     for cycle in np.unique(codes.cycles):
@@ -172,7 +172,7 @@ def _distances_by_faiss(codes: Codes) -> Counts:
     return np.sort(np.concatenate(nearest, axis=1), axis=1)[:, :K].astype(np.int64)
 
 
-def expect_margins(codes: Codes, segment: Segment) -> Expected:
+def expect_margins(codes: CodeSample, segment: Segment) -> Expected:
     """Return three queries' results by sorting all distances, once they agree with float64 sums."""
     far = segment.margins_of(codes.margins[:3], np.arange(len(codes.words)))
     places = np.argsort(far, axis=1, kind="stable")[:, :K]

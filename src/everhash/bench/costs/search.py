@@ -15,7 +15,7 @@ import numpy as np
 from everhash.bench.costs.codes import (
     QUERIES,
     Bytes,
-    Codes,
+    CodeSample,
     Counts,
     Expected,
     Floats,
@@ -127,13 +127,13 @@ def clustered(bits: int, n: int) -> Contest:
     return Contest(f"{about}; recall of IVF {recall:.4f}", contestants)
 
 
-def real(name: str, codes: Codes) -> Contest:
+def real(name: str, codes: CodeSample) -> Contest:
     """Codes of a learned mapping; FAISS searches with the word of a query's home cycle alone."""
     segment = codes.segment()
     return Contest(describe(name, codes, segment), us_and_flat(codes, segment))
 
 
-def asymmetric(name: str, codes: Codes) -> Contest:
+def asymmetric(name: str, codes: CodeSample) -> Contest:
     """By margins, against a float32 matrix product (the home cycle's alone) and argpartition."""
     segment = codes.segment()
     about = describe(f"asymmetric, {name}", codes, segment)
@@ -153,20 +153,20 @@ def labelled(bits: int, n: int, sizes: tuple[int, ...]) -> Contest:
         if size == n:
             words = codewords[labels]
     label_cycles, homes = np.zeros(LABELS, np.int64), np.zeros(QUERIES, np.int64)
-    codes = Codes(bits, words, none, codewords, label_cycles, margins, homes)
+    codes = CodeSample(bits, words, none, codewords, label_cycles, margins, homes)
     contestants[ours] = contestants[ours]._replace(expected=expect_hamming(codes))
     if load_faiss() is not None:
         contestants[FLAT] = by_faiss(flat_index(words, bits), codes.home_words)
     return Contest(f"{LABELS:,} labels, {bits} bits", contestants, ours)
 
 
-def describe(name: str, codes: Codes, segment: Segment) -> str:
+def describe(name: str, codes: CodeSample, segment: Segment) -> str:
     """Say what the codes are like."""
     distinct = segment.n_words / len(codes.words)
     return f"{name}, {codes.bits} bits; cycles: {codes.margins.shape[1]}, distinct: {distinct:.0%}"
 
 
-def us_and_flat(codes: Codes, segment: Segment) -> dict[str, Contestant]:
+def us_and_flat(codes: CodeSample, segment: Segment) -> dict[str, Contestant]:
     """Return ours and, where it is installed, FAISS's exact search."""
     queries, expected = codes.queries, expect_hamming(codes)
     ours = Contestant(lambda part: segment.nearest_hamming(queries[part], K), QUERIES, expected)
@@ -175,7 +175,7 @@ def us_and_flat(codes: Codes, segment: Segment) -> dict[str, Contestant]:
     return {OURS: ours, FLAT: by_faiss(flat_index(codes.words, codes.bits), codes.home_words)}
 
 
-def us_and_product(codes: Codes, segment: Segment) -> dict[str, Contestant]:
+def us_and_product(codes: CodeSample, segment: Segment) -> dict[str, Contestant]:
     """Return ours and the matrix product."""
     margins, expected = codes.margins, expect_margins(codes, segment)
     product = by_product(margins[np.arange(QUERIES), codes.homes], signs_of(codes.words))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from everhash import OnlineHasher, kernels
 from everhash.bench import datasets
 from everhash.bench.costs import search, timing
-from everhash.bench.costs.codes import Codes, make_clustered, make_real
+from everhash.bench.costs.codes import CodeSample, make_clustered, make_real
 from everhash.bench.costs.encoding import by_blocks, by_kernel, encoders, make_rows, moved
 from everhash.bench.costs.learning import learners
 from everhash.bench.costs.refresh import keep_fresh
@@ -150,7 +150,7 @@ def search_times(codes: str, task: Task, size: int) -> tuple[dict[str, Times], s
 
 
 @lru_cache(maxsize=1)
-def real_codes(task: Task, size: int) -> Codes:
+def real_codes(task: Task, size: int) -> CodeSample:
     """Return codes of a real set."""
     data = datasets.load(task.dataset)
     return make_real(data, split_of(task, data), task.bits, size)

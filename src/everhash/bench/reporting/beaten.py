@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from everhash.bench.reporting.document import Bullets, Part
+from everhash.bench.reporting.document import Bullets, ReportPart
 from everhash.bench.reporting.samples import OURS, Column, Lines, group_of, pooled
 from everhash.bench.retrieval import COSINE
 from everhash.bench.task import Row
@@ -54,7 +54,7 @@ def _win(line: str, column: Column, theirs: list[Row], ours: list[Row]) -> Win:
     return Win(line, column, their, our, apart, took / we_took if took and we_took else None)
 
 
-def where_beaten(lines: Lines, columns: Sequence[Column]) -> Iterator[Part]:
+def where_beaten(lines: Lines, columns: Sequence[Column]) -> Iterator[ReportPart]:
     """Yield the list of who beats everhash, and by how much."""
     if OURS not in lines:
         yield f"There is no row of {OURS}, so nothing to hold the others against."

@@ -77,17 +77,17 @@ class Picture:
     columns: int = 2
 
 
-Part = str | Heading | Bullets | Table | Picture
+ReportPart = str | Heading | Bullets | Table | Picture
 """A string is a paragraph."""
 
 
-def markdown(parts: Iterable[Part], picture: Callable[[Picture], str] = lambda _: "") -> str:
+def markdown(parts: Iterable[ReportPart], picture: Callable[[Picture], str] = lambda _: "") -> str:
     """Return parts as Markdown with lines that are not too long; `picture` says what shows one."""
     texts = (_text(part, picture) for part in parts)
     return "\n\n".join(text for text in texts if text) + "\n"
 
 
-def _text(part: Part, picture: Callable[[Picture], str]) -> str:
+def _text(part: ReportPart, picture: Callable[[Picture], str]) -> str:
     if isinstance(part, Heading):
         return f"{'#' * part.level} {part.text}"
     if isinstance(part, Bullets):

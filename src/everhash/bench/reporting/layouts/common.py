@@ -7,7 +7,7 @@ from typing import Any
 
 from everhash.bench.reporting import tables
 from everhash.bench.reporting.beaten import where_beaten
-from everhash.bench.reporting.document import Part, Series
+from everhash.bench.reporting.document import ReportPart, Series
 from everhash.bench.reporting.samples import (
     DISTANCES,
     OUR_METHODS,
@@ -58,7 +58,7 @@ def explained(stored: str, lines: Lines) -> str:
 
 def scored(
     lines: Lines, columns: Sequence[Column], under: Under | None = None, means: str = MEASURED
-) -> Iterator[Part]:
+) -> Iterator[ReportPart]:
     """Yield a table of scores, what it was measured on, how far seeds differ, and who beats us."""
     judged = [column for column in columns if column.best == "high"]
     lines = with_figures(lines, judged)
@@ -102,7 +102,7 @@ def learning(bits: int) -> Column:
     )
 
 
-def sampled(rows: Sequence[Row]) -> Iterator[Part]:
+def sampled(rows: Sequence[Row]) -> Iterator[ReportPart]:
     """Yield a word of warning where not all entries are ranked by asymmetric distance."""
     if max(row["ranked"] for row in rows) > ASYMMETRIC_AMONG:
         yield (
@@ -116,7 +116,7 @@ def has(rows: Sequence[Row], stored: str) -> bool:
     return any(row.get(stored) for row in rows)
 
 
-def ties(lines: Lines) -> Iterator[Part]:
+def ties(lines: Lines) -> Iterator[ReportPart]:
     """Yield how much the order of tied entries could change, at most, of each method."""
     names = {"mapping": "by mapping", "codeword": "by codeword", "mixed": "mixed"}
     columns = [

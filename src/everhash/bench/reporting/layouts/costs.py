@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from everhash.bench.reporting.document import Bullets, Heading, Panel, Part, Picture, Series
+from everhash.bench.reporting.document import Bullets, Heading, Panel, Picture, ReportPart, Series
 from everhash.bench.reporting.samples import OURS, machines
 from everhash.bench.reporting.tables import NOTHING, Table, duration
 from everhash.bench.task import Row
@@ -45,7 +45,7 @@ class Timed(NamedTuple):
     unit: str
 
 
-def scale(rows: Sequence[Row]) -> Iterator[Part]:
+def scale(rows: Sequence[Row]) -> Iterator[ReportPart]:
     """Yield how seconds grow with each size that was varied."""
     panels = []
     for axis in sorted({row["axis"] for row in rows}):
@@ -137,7 +137,7 @@ class Race(NamedTuple):
         return *words, *map(_number, (self.ours, self.peer, self.ratio, self.wanted))
 
 
-def speed(rows: Sequence[Row]) -> Iterator[Part]:
+def speed(rows: Sequence[Row]) -> Iterator[ReportPart]:
     """Yield times beside those of other software, and say which are not as they should be."""
     yield Heading(2, "Speed")
     races = list(_races(rows))
@@ -183,7 +183,7 @@ def _races(rows: Sequence[Row]) -> Iterator[Race]:
         yield Race(about, ours, peer, group[0]["wanted"], group[0]["note"])
 
 
-def _listed(title: str, items: Iterable[str]) -> Iterator[Part]:
+def _listed(title: str, items: Iterable[str]) -> Iterator[ReportPart]:
     told = tuple(items)
     if told:
         yield f"**{title}:**"

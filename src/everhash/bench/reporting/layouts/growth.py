@@ -8,7 +8,7 @@ from typing import Any
 
 from everhash.bench.growth import CHECKPOINTS
 from everhash.bench.reporting import tables
-from everhash.bench.reporting.document import Heading, Panel, Part, Picture
+from everhash.bench.reporting.document import Heading, Panel, Picture, ReportPart
 from everhash.bench.reporting.layouts.common import (
     TITLES,
     block_name,
@@ -36,7 +36,7 @@ ORDERS = {
 }
 
 
-def layout(rows: Sequence[Row]) -> Iterator[Part]:
+def layout(rows: Sequence[Row]) -> Iterator[ReportPart]:
     """Yield the areas and curves of each set."""
     for bits, block in blocks_by_width(rows):
         yield Heading(2, block_name(block, bits))

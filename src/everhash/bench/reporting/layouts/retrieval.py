@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from everhash.bench.reporting import tables
-from everhash.bench.reporting.document import Heading, Panel, Part, Picture, Series
+from everhash.bench.reporting.document import Heading, Panel, Picture, ReportPart, Series
 from everhash.bench.reporting.layouts.common import (
     TITLES,
     bit_keys,
@@ -43,7 +43,7 @@ TOLERATED = 0.2
 """How far, relatively, a figure may be below the published one without a word about it."""
 
 
-def layout(rows: Sequence[Row]) -> Iterator[Part]:
+def layout(rows: Sequence[Row]) -> Iterator[ReportPart]:
     """Yield the tables and figures of each set."""
     for block in blocks(rows, "protocol"):
         protocol = block[0]["protocol"]
@@ -63,7 +63,7 @@ def layout(rows: Sequence[Row]) -> Iterator[Part]:
         yield from ties(lines)
 
 
-def _scores(rows: list[Row], lines: Lines, stored: str) -> Iterator[Part]:
+def _scores(rows: list[Row], lines: Lines, stored: str) -> Iterator[ReportPart]:
     columns = [*score_columns(stored, bit_keys(widths(rows))), learning(usual_width(rows))]
     known = published(rows[0]["dataset"], {row["stream"] for row in rows}, stored)
     under = {
@@ -94,7 +94,7 @@ def _cells(line: Published, columns: Sequence[Column]) -> Iterator[str]:
 
 def _against(
     dataset: str, lines: Lines, stored: str, known: dict[str, Published]
-) -> Iterator[Part]:
+) -> Iterator[ReportPart]:
     """Yield where the published figures come from, and how far ours are from them."""
     yield f"Published: {PAPER}, measured on {FEATURES[dataset]}, on the authors' machine."
     column = Column("", "", "", mean_average_precision(stored, "hamming"), at_bits(TIMED_AT))
@@ -109,7 +109,7 @@ def _against(
         yield f"At {TIMED_AT} bits by Hamming distance: {'; '.join(told)}."
 
 
-def _costs(rows: list[Row], lines: Lines) -> Iterator[Part]:
+def _costs(rows: list[Row], lines: Lines) -> Iterator[ReportPart]:
     """Yield how long learning takes, and what it costs to keep entries up to date."""
     bits = usual_width(rows)
     here = (f"{bits}", f"{bits} bits")
@@ -130,7 +130,7 @@ def _costs(rows: list[Row], lines: Lines) -> Iterator[Part]:
     )
 
 
-def _by_bits(rows: list[Row], lines: Lines) -> Iterator[Part]:
+def _by_bits(rows: list[Row], lines: Lines) -> Iterator[ReportPart]:
     there = widths(rows)
     if len(there) < 2:
         return
@@ -154,7 +154,7 @@ def _by_bits(rows: list[Row], lines: Lines) -> Iterator[Part]:
     )
 
 
-def _by_time(rows: list[Row], lines: Lines) -> Iterator[Part]:
+def _by_time(rows: list[Row], lines: Lines) -> Iterator[ReportPart]:
     bits = usual_width(rows)
     panels = []
     for stored, title in TITLES.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from everhash.bench.reporting import tables
-from everhash.bench.reporting.document import Heading, Panel, Part, Picture, Series
+from everhash.bench.reporting.document import Heading, Panel, Picture, ReportPart, Series
 from everhash.bench.reporting.layouts.common import (
     TITLES,
     block_name,
@@ -36,7 +36,7 @@ from everhash.bench.reporting.samples import (
 from everhash.bench.task import Row
 
 
-def unlabelled(rows: Sequence[Row]) -> Iterator[Part]:
+def unlabelled(rows: Sequence[Row]) -> Iterator[ReportPart]:
     """Yield mAP by the share of entries without labels."""
     yield Heading(2, "Entries without labels")
     yield (
@@ -62,7 +62,7 @@ def unlabelled(rows: Sequence[Row]) -> Iterator[Part]:
         yield from ties(lines)
 
 
-def noise(rows: Sequence[Row]) -> Iterator[Part]:
+def noise(rows: Sequence[Row]) -> Iterator[ReportPart]:
     """Yield mAP by the share of wrong labels in the stream."""
     yield Heading(2, "Wrong labels")
     yield "A share of the stream's rows is learned with a wrong label. The columns are the shares."
@@ -81,7 +81,7 @@ def noise(rows: Sequence[Row]) -> Iterator[Part]:
         yield from ties(lines)
 
 
-def unseen(rows: Sequence[Row]) -> Iterator[Part]:
+def unseen(rows: Sequence[Row]) -> Iterator[ReportPart]:
     """Yield mAP for labels that nobody has learned, all sets beside each other."""
     yield Heading(2, "Unseen labels")
     lines = lines_of(rows)
@@ -108,7 +108,7 @@ def unseen(rows: Sequence[Row]) -> Iterator[Part]:
     yield from ties(lines)
 
 
-def out_of_scope(rows: Sequence[Row]) -> Iterator[Part]:
+def out_of_scope(rows: Sequence[Row]) -> Iterator[ReportPart]:
     """Yield how well queries of no learned label are told from others, all sets together."""
     yield Heading(2, "Queries out of scope")
     yield (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from everhash.bench.reporting import tables
-from everhash.bench.reporting.document import Heading, Panel, Part, Picture, Series
+from everhash.bench.reporting.document import Heading, Panel, Picture, ReportPart, Series
 from everhash.bench.reporting.layouts.common import (
     TITLES,
     block_name,
@@ -44,7 +44,7 @@ AXES = {
 }
 
 
-def layout(rows: Sequence[Row]) -> Iterator[Part]:
+def layout(rows: Sequence[Row]) -> Iterator[ReportPart]:
     """Yield the tables and figures of each set and width."""
     for bits, block in blocks_by_width(rows):
         yield Heading(2, block_name(block, bits))
@@ -57,7 +57,7 @@ def layout(rows: Sequence[Row]) -> Iterator[Part]:
         yield from ties(lines)
 
 
-def _scores(rows: Sequence[Row], lines: Lines) -> Iterator[Part]:
+def _scores(rows: Sequence[Row], lines: Lines) -> Iterator[ReportPart]:
     yield " ".join(explained(stored, lines) for stored in TITLES if has(rows, stored))
     yield from sampled(rows)
     yield from scored(
@@ -71,7 +71,7 @@ def _scores(rows: Sequence[Row], lines: Lines) -> Iterator[Part]:
     )
 
 
-def _upkeep(rows: Sequence[Row], lines: Lines, bits: int) -> Iterator[Part]:
+def _upkeep(rows: Sequence[Row], lines: Lines, bits: int) -> Iterator[ReportPart]:
     counts = [
         Column(name, "", "", figure(key), best="low", form=tables.amount)
         for key, name in COUNTED.items()

@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 
 import everhash
 from everhash import cli
-from everhash.cli.words import shown
+from everhash.cli.formatting import shown
 from everhash.errors import CodebookWarning
 
 WIDE = {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.collection.formats import read_features, require
-from everhash.index.features import Stored
-from everhash.store.parts import Key, Part
+from everhash.index.features import StoredFeatures
+from everhash.store.parts import Part, PartKey
 from everhash.store.store import Store
 
 Counts = NDArray[np.int64]
@@ -20,14 +20,14 @@ class FiledFeatures:
 
     def __init__(self, store: Store, n_features: int) -> None:
         self._store, self._n_features = store, n_features
-        self.pending: tuple[Counts, Stored] | None = None
-        self._last: tuple[Key, int, Counts, Stored] | None = None
+        self.pending: tuple[Counts, StoredFeatures] | None = None
+        self._last: tuple[PartKey, int, Counts, StoredFeatures] | None = None
 
-    def append(self, places: Counts, stored: Stored) -> None:
+    def append(self, places: Counts, stored: StoredFeatures) -> None:
         """See `Features.append`."""
         self.pending = (places, stored)
 
-    def read(self, places: Counts) -> Stored:
+    def read(self, places: Counts) -> StoredFeatures:
         """See `Features.read`."""
         halves = np.empty((len(places), self._n_features), np.float16)
         scales = np.empty(len(places), np.float32)
@@ -39,16 +39,16 @@ class FiledFeatures:
             stop = starts[at + 1] if at + 1 < len(starts) else np.iinfo(np.int64).max
             until = int(np.searchsorted(places, stop))
             wanted = places[done:until]
-            key = Key("features", starts[at])
+            key = PartKey("features", starts[at])
             known, stored = self.part(key, self._store.parts[key])
             slots = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
             there = len(known) > 0 and np.array_equal(known[slots], wanted)
             require(there, key, "features are missing")
             halves[done:until], scales[done:until] = stored.halves[slots], stored.scales[slots]
             done = until
-        return Stored(halves, scales)
+        return StoredFeatures(halves, scales)
 
-    def part(self, key: Key, part: Part) -> tuple[Counts, Stored]:
+    def part(self, key: PartKey, part: Part) -> tuple[Counts, StoredFeatures]:
         """Return the features of one part, and whose they are."""
         if self._last is None or self._last[:2] != (key, part.written):
             arrays = self._store.read(key, part)

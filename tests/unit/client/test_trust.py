@@ -18,7 +18,7 @@ import pytest
 import everhash
 from everhash.client.answers import found_in_table
 from everhash.errors import ServiceError
-from tests.unit.scripted_service import LIMITS, Last, Scripted, answer, scripted
+from tests.unit.client.scripted_service import LIMITS, Last, Scripted, answer, scripted
 
 ROW = np.zeros((1, 3), np.float32)
 MANY = np.zeros((9, 3), np.float32)

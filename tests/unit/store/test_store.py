@@ -20,7 +20,7 @@ from everhash.errors import (
     StoreError,
 )
 from everhash.store.durability import read_durability
-from everhash.store.parts import TYPES, Key, about_of, pack, unpack
+from everhash.store.parts import TYPES, PartKey, about_of, pack, unpack
 from everhash.store.store import Store
 
 ARRAYS = st.sampled_from(sorted(TYPES)).flatmap(
@@ -37,25 +37,28 @@ def test_safetensors_reads_what_was_packed(arrays: dict[str, Any]) -> None:
     for name, array in arrays.items():
         assert found[name].dtype == array.dtype
         np.testing.assert_array_equal(found[name], array)
-    again = unpack(pack({**arrays, "x": np.arange(3)}, {"a": [1]}), Key("k", 0))
-    assert about_of(again, Key("k", 0)) == {"a": [1]}
+    again = unpack(pack({**arrays, "x": np.arange(3)}, {"a": [1]}), PartKey("k", 0))
+    assert about_of(again, PartKey("k", 0)) == {"a": [1]}
 
 
 def make(path: Path | None, **options: Any) -> Store:
-    return Store.create(path, {"n": 0}, {Key("first", 0): b"one"}, **options)
+    return Store.create(path, {"n": 0}, {PartKey("first", 0): b"one"}, **options)
 
 
 @pytest.mark.parametrize("filed", [True, False])
 def test_a_transaction_is_there_after_it_and_not_if_it_fails(tmp_path: Path, filed: bool) -> None:
     store = make(tmp_path / "s" if filed else None)
     with store.transaction() as change:
-        change.put(Key("x", 1), 2, b"two")
+        change.put(PartKey("x", 1), 2, b"two")
         change.about["n"] = 1
     before = dict(store.parts)
     with pytest.raises(ZeroDivisionError):
         _change_and_fail(store)
     assert store.parts == before
-    assert (store.read_bytes(Key("x", 1)), store.read_bytes(Key("first", 0))) == (b"two", b"one")
+    assert (store.read_bytes(PartKey("x", 1)), store.read_bytes(PartKey("first", 0))) == (
+        b"two",
+        b"one",
+    )
     store.close()
     if filed:
         again = Store.open(tmp_path / "s")
@@ -66,8 +69,8 @@ def test_a_transaction_is_there_after_it_and_not_if_it_fails(tmp_path: Path, fil
 
 def _change_and_fail(store: Store) -> None:
     with store.transaction() as change:
-        change.put(Key("x", 1), 9, b"nine")
-        change.delete(Key("first", 0))
+        change.put(PartKey("x", 1), 9, b"nine")
+        change.delete(PartKey("first", 0))
         raise ZeroDivisionError
 
 
@@ -77,17 +80,17 @@ def test_a_reader_keeps_its_state_while_the_writer_goes_on(tmp_path: Path) -> No
     with reader.reading():
         reader.load_listing()
         with store.transaction() as change:
-            change.put(Key("first", 0), 0, b"newer")
-        assert reader.read_bytes(Key("first", 0)) == b"one"
+            change.put(PartKey("first", 0), 0, b"newer")
+        assert reader.read_bytes(PartKey("first", 0)) == b"one"
     with reader.reading():
         reader.load_listing()
-        assert reader.read_bytes(Key("first", 0)) == b"newer"
+        assert reader.read_bytes(PartKey("first", 0)) == b"newer"
     with pytest.raises(ReadOnlyError), reader.transaction():
         pass
     reader.close()
     store.close()
     with pytest.raises(ReadOnlyError, match="closed"):
-        store.read_bytes(Key("first", 0))
+        store.read_bytes(PartKey("first", 0))
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
@@ -104,10 +107,10 @@ def test_space_is_given_back(tmp_path: Path) -> None:
     store = make(tmp_path / "s")
     with store.transaction() as change:
         for i in range(40):
-            change.put(Key("x", i), 0, bytes(1_000_000))
+            change.put(PartKey("x", i), 0, bytes(1_000_000))
     with store.transaction() as change:
         for i in range(40):
-            change.delete(Key("x", i))
+            change.delete(PartKey("x", i))
     store.close()
     assert (tmp_path / "s").stat().st_size < 1_000_000
 
@@ -130,7 +133,7 @@ def test_every_durability_keeps_what_was_committed(tmp_path: Path, durability: s
     store = make(tmp_path / "s", durability=durability)
     for i in range(5):
         with store.transaction() as change:
-            change.put(Key("x", i), 0, b"data")
+            change.put(PartKey("x", i), 0, b"data")
     store.close()
     again = Store.open(tmp_path / "s", readonly=True)
     assert len(again.parts) == 6

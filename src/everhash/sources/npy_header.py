@@ -16,7 +16,7 @@ HEADER = 1 << 14
 """bytes in which the header of a .npy must end; NumPy's own limit is 10,000"""
 
 
-class Stored:
+class NpyHeader:
     """An array in NumPy's format, in `size` bytes of a file; what its header claims is checked."""
 
     def __init__(self, file: IO[bytes], size: int, where: str) -> None:

@@ -23,8 +23,8 @@ from rich.cells import cell_len
 
 import everhash
 from everhash import Attachment, cli, limits
-from everhash.cli.words import told
-from tests.unit.test_cli_collection import (
+from everhash.cli.formatting import told
+from tests.unit.cli.test_collection import (
     DIM,
     answers,
     output,
@@ -410,7 +410,7 @@ def test_any_payload_is_told_in_one_line_that_fits(payload: Any, room: int) -> N
 def test_the_example_in_the_docs_makes_entries_that_show_their_texts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "page.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "page.md").read_text()
     (block,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True)
     monkeypatch.chdir(tmp_path)

@@ -95,7 +95,7 @@ def test_help_of_a_command_has_an_example_that_parses(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_and_exit_code_is_in_the_reference(name: str) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "reference.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "reference.md").read_text()
     section = page.partition("## Command line")[2].partition("\n## ")[0]
     assert f"`everhash {name}" in section
     for parameter in COMMANDS[name].params:

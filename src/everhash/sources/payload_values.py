@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.errors import InputError
-from everhash.sources.columns import Wanted, arrow, place
+from everhash.sources.columns import ColumnChoice, arrow, place
 
 WEIGHT = 32 << 20
 """bytes a batch carries, about: who names a column of films is to get an error, and no crash"""
@@ -37,7 +37,7 @@ class _ForeignError(Exception):
 
 
 def as_payloads(
-    columns: Mapping[str, Any], wanted: Wanted, where: str, start: int
+    columns: Mapping[str, Any], wanted: ColumnChoice, where: str, start: int
 ) -> list[Any] | None:
     """Return a payload a row: the value of the one column, or an object of several.
 

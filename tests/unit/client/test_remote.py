@@ -16,7 +16,7 @@ from everhash import errors
 from everhash.client.address import Address
 from everhash.client.faults import KINDS, error_from
 from everhash.errors import EverhashError, OptionError, ReadOnlyError, ServiceError
-from tests.unit.scripted_service import LIMITS, Last, Scripted, answer, scripted, secured
+from tests.unit.client.scripted_service import LIMITS, Last, Scripted, answer, scripted, secured
 
 
 def remote(service: Scripted, **options: Any) -> everhash.RemoteCollection:

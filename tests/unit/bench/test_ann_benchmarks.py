@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "ann_benchmarks"
+FOLDER = Path(__file__).resolve().parents[3] / "benchmarks" / "ann_benchmarks"
 HOME = "ann_benchmarks.algorithms"
 DIM = 20
 

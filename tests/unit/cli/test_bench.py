@@ -13,7 +13,7 @@ from everhash.bench import datasets, experiment
 from everhash.bench.rows import read_rows
 from everhash.errors import EverhashError, InputError, OptionError, UnknownNameError
 from tests.conftest import Stream
-from tests.unit.test_cli_collection import WIDE, output
+from tests.unit.cli.test_collection import WIDE, output
 
 FEW = ("--methods", "everhash,onehot,cosine", "--bits", "8,16", "--seeds", "1")
 

@@ -20,10 +20,10 @@ from everhash.errors import (
     NotFiniteError,
     OptionError,
 )
-from everhash.index.ids import Id, as_id
-from everhash.learn.model_format import label_to_json
 from everhash.sources import Batch
 from everhash.stream import as_labels, as_rows
+from everhash.wire.ids import Id, as_id
+from everhash.wire.labels import label_to_json
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,37 @@
+"""Checks of the options of a search; the index, the service and the client share them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from everhash import limits
+from everhash.errors import LimitError, OptionError
+
+DISTANCES = ("asymmetric", "hamming")
+LARGEST_RADIUS = float(np.finfo(np.float32).max)
+"""No distance is larger."""
+
+
+def check_k(k: Any) -> int:
+    """Return how many entries a query asks for."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise OptionError(f"k must be a whole number of at least 1, got {k!r:.40}")
+    if k > limits.RESULTS:
+        raise LimitError(f"k = {k}, at most {limits.RESULTS} are supported")
+    return int(k)
+
+
+def check_distance(distance: Any) -> str:
+    """Return the name of a distance."""
+    if distance not in DISTANCES:
+        raise OptionError(f"distance {distance!r:.40} is unknown", hint=f"choose from {DISTANCES}")
+    return str(distance)
+
+
+def check_radius(r: Any) -> float:
+    """Return a radius as a float that JSON can write."""
+    if isinstance(r, bool) or not isinstance(r, int | float | np.number) or np.isnan(r):
+        raise OptionError(f"r must be a number, got {r!r:.40}")
+    return float(np.clip(float(r), -LARGEST_RADIUS, LARGEST_RADIUS))
