@@ -41,6 +41,8 @@ class Matches:
     NaN where there are no codewords, or no margins."""
     explanations: list[list[Explanation]] = field(default_factory=list)
     """One list a query, if asked for."""
+    payloads: list[list[Any]] = field(default_factory=list)
+    """One list a query, if asked for: the payload of each entry found, None where it has none."""
 
     def __len__(self) -> int:
         return len(self.counts)
