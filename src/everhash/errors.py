@@ -11,6 +11,7 @@
     │   ├── DuplicateIdError            an id that an entry has, or had
     │   ├── StaleCodesError             codes of another version of the mapping
     │   └── LimitError                  more labels, features, bits or results than supported
+    │       └── TooLargeError           more rows, queries or bytes than one request may have
     ├── UnknownNameError (KeyError)     a label or name nobody has seen
     │   └── UnknownIdError              an id no entry has
     ├── NotFittedError (ValueError, AttributeError)   asked before any row was learned
@@ -31,9 +32,14 @@ maps each class to the exit status of the command line.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 
 class EverhashError(Exception):
     """Base of all deliberate errors: a one-line message, and a hint that says what to do."""
+
+    carries: ClassVar[tuple[str, ...]] = ()
+    """Names of the attributes with the values that the message is about."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -55,6 +61,8 @@ class FeatureTypeError(InputError, TypeError):
 class DimensionError(InputError):
     """An array has the wrong number of features or the wrong number of axes."""
 
+    carries = ("expected", "got")
+
     def __init__(
         self, *, expected: int, got: int, what: str = "features", owner: str = "this hasher"
     ) -> None:
@@ -68,6 +76,8 @@ class DimensionError(InputError):
 
 class NotFiniteError(InputError):
     """A row holds NaN or infinity, or a value float32 cannot work with."""
+
+    carries = ("row",)
 
     def __init__(self, *, row: int) -> None:
         super().__init__(
@@ -89,12 +99,18 @@ class LimitError(InputError):
     """More labels, features or bits than everhash supports."""
 
 
+class TooLargeError(LimitError):
+    """More rows, queries or bytes than one request to a service may have."""
+
+
 class IdError(InputError):
     """Something that cannot be an id."""
 
 
 class DuplicateIdError(InputError):
     """An id that an entry already has, or once had."""
+
+    carries = ("id",)
 
     def __init__(self, value: int | str) -> None:
         super().__init__(
@@ -106,6 +122,8 @@ class DuplicateIdError(InputError):
 
 class StaleCodesError(InputError):
     """Codes made by another version of the mapping than the entries they are compared with."""
+
+    carries = ("expected", "got")
 
     def __init__(self, *, expected: int, got: int) -> None:
         super().__init__(
@@ -122,6 +140,8 @@ class UnknownNameError(EverhashError, KeyError):
 
 class UnknownIdError(UnknownNameError):
     """An id that no entry has."""
+
+    carries = ("id",)
 
     def __init__(self, value: int | str) -> None:
         super().__init__(f"no entry has id {value!r}", hint="nothing was changed")

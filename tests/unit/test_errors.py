@@ -1,0 +1,35 @@
+"""Errors name the values they carry, so that a service can send them and a client restore them."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from everhash import errors
+from everhash.errors import EverhashError
+
+RAISED: list[EverhashError] = [
+    errors.DimensionError(expected=3, got=4),
+    errors.NotFiniteError(row=7),
+    errors.DuplicateIdError("cat"),
+    errors.StaleCodesError(expected=2, got=1),
+    errors.UnknownIdError(5),
+    errors.NotFittedError(),
+    errors.NotOnlineError("ksh"),
+]
+
+
+@pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
+def test_carries_names_every_value_of_an_error(error: EverhashError) -> None:
+    assert set(vars(error)) == {"message", "hint", *error.carries}
+
+
+def test_errors_with_a_constructor_of_their_own_are_all_tried_above() -> None:
+    classes = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
+    own = {kind for kind in classes if issubclass(kind, EverhashError) and "__init__" in vars(kind)}
+    assert own - {EverhashError} == {type(error) for error in RAISED}
+
+
+def test_an_error_without_values_carries_none() -> None:
+    assert errors.LabelError("no label").carries == ()
