@@ -16,7 +16,7 @@ import numpy as np
 
 import everhash
 from everhash import Collection, OnlineHasher
-from everhash.store.connection import VERSION
+from everhash.store.schema import VERSION
 from everhash.store.store import Store
 
 HERE = Path(__file__).parent

@@ -13,7 +13,7 @@ import pytest
 
 import everhash
 from everhash import Attachment
-from everhash.store.connection import VERSION
+from everhash.store.schema import VERSION
 from tests.compat.make import GIF, HERE, seen
 
 FILES = sorted(HERE.glob("*.ever"))

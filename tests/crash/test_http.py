@@ -18,7 +18,7 @@ from typing import Any
 
 import everhash
 from everhash.serve.app import make_app
-from everhash.serve.running import bind, run
+from everhash.serve.server import bind, run
 from tests.crash.apart import Child, Say, apart
 from tests.crash.script import DIM, LABELS, check_sound, create
 
@@ -94,8 +94,9 @@ def served(path: Path, port_of: Any) -> Child:
 def serve(path: Path, listening: socket.socket, say: Say) -> None:
     """What a child does."""
     app = make_app(partial(everhash.open, path))
+    say(OPENED)
     with suppress(SystemExit):  # how a server that was asked to stop ends
-        run(app, listening, lambda: say(OPENED))
+        run(app, listening)
 
 
 def check_kept(path: Path, answered: set[str], sent: set[str]) -> set[str]:

@@ -12,7 +12,7 @@ import pytest
 
 import everhash
 from everhash.errors import LockedError, ReadOnlyError, StoreError
-from everhash.store.connection import PATIENCE
+from everhash.store.connection import BUSY_SECONDS
 from tests.crash.apart import Child, Say, apart
 from tests.crash.script import check_state, create, filled, observe, observe_file, script
 
@@ -24,7 +24,7 @@ def test_a_second_writer_is_refused_at_once(tmp_path: Path) -> None:
     with filled(path, 3):
         for seconds in (try_to_write(str(path)), apart(try_to_write, str(path))):
             assert seconds is not None
-            assert seconds < PATIENCE / 2
+            assert seconds < BUSY_SECONDS / 2
         check_state(observe_file(path), script().states[3], when="refused")
     assert apart(try_to_write, str(path)) is None
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from everhash.store.connection import APPLICATION, VERSION
 from everhash.store.parts import PartKey
+from everhash.store.schema import APPLICATION, VERSION
 from tests.fuzz.forging import (
     Edit,
     Forgery,

@@ -13,7 +13,7 @@ from everhash import Collection, OnlineHasher
 from everhash.collection.loading import fresh_about
 from everhash.collection.recorder import pieces_of
 from everhash.index.entries import Entry
-from everhash.store.connection import PAGE
+from everhash.store.schema import PAGE_BYTES
 from everhash.store.store import Store
 
 GIF = b"GIF89a" + bytes(range(60))
@@ -21,7 +21,7 @@ KINDS = {"model", "lesson", "mapping", "entries", "change", "codes", "features"}
 """Of parts a collection has, once everything has happened to it."""
 
 
-def begin(path: Path, hasher: OnlineHasher, dim: int, page_size: int = PAGE) -> Collection:
+def begin(path: Path, hasher: OnlineHasher, dim: int, page_size: int = PAGE_BYTES) -> Collection:
     """Make a collection with pages of another size than `everhash.create` would."""
     model = hasher.begin(dim).to_bytes()
     options = {"coding": "home", "keep_features": True, "certify": True}

@@ -20,7 +20,7 @@ import pytest
 import everhash
 from everhash import Collection, OnlineHasher
 from everhash.errors import StoreError
-from everhash.store.connection import PAGE
+from everhash.store.schema import PAGE_BYTES
 from tests.fuzz.flipping import judge, read_all
 from tests.fuzz.samples import KINDS, begin, kinds, write_large, write_small
 
@@ -163,7 +163,7 @@ def misplaced(content: bytes, size: int) -> Iterator[bytes]:
 # What lies beside the file
 
 
-def log_of(path: Path, page_size: int = PAGE) -> bytes:
+def log_of(path: Path, page_size: int = PAGE_BYTES) -> bytes:
     """Make a collection, and return its log as it was before it was closed."""
     with begin(path, OnlineHasher(2, 1, random_state=1), 2, page_size) as other:
         other.ingest([[1.0, 2.0], [2.0, 1.0]], y=["c", None])
@@ -179,7 +179,7 @@ def beside(suffix: str, folder: Path) -> Iterator[bytes]:
     random = np.random.default_rng(0).bytes(5000)
     magic = bytes.fromhex("d9d505f920a163d7" if suffix == "-journal" else "377f0682002de218")
     yield from (b"", b"x", bytes(32), bytes(100_000), random, magic + random)
-    for number, page_size in enumerate((512, 1024, PAGE)):
+    for number, page_size in enumerate((512, 1024, PAGE_BYTES)):
         log = log_of(folder / f"other{suffix}{number}", page_size)
         yield from (log, log[:-5], log[:32] + log[56:], log[:100] + b"\0" + log[101:])
 

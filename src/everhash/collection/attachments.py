@@ -1,7 +1,7 @@
-"""What an entry may carry: a small JSON value and a small picture.
+"""Payloads and thumbnails: a small JSON value and a small picture that an entry may have.
 
 They are kept in the file as blobs by number, 2 p for the payload and 2 p + 1 for the thumbnail of
-the entry at place p, and read only when somebody asks for them.
+the entry at place p, and read only when a call asks for them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from everhash.collection.formats import require
 from everhash.errors import InputError, LimitError
 from everhash.store.store import Store
 
-Carried = tuple[Iterable[Any] | None, Iterable[Any] | None]
+AttachmentColumns = tuple[Iterable[Any] | None, Iterable[Any] | None]
 """Payloads and thumbnails, one for each entry, as users give them."""
 Blobs = dict[int, bytes | None]
-"""What is to be kept, by number; None where nothing is."""
+"""Bytes to write, by number; None deletes what is there."""
 COMPACT = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 JSON = "a payload is what JSON can write: texts, numbers, booleans, lists, objects with text keys"
 PICTURE = "a thumbnail is the bytes of a PNG, JPEG, GIF or WebP file"
@@ -32,7 +32,7 @@ ELSEWHERE = "keep what is larger elsewhere, and its name here"
 
 @dataclass(frozen=True)
 class Attachment:
-    """What an entry carries besides its labels."""
+    """Payload and thumbnail of an entry."""
 
     payload: Any = None
     """A JSON value: dict, list, str, int, float or bool; None if there is none."""
@@ -41,7 +41,7 @@ class Attachment:
 
 
 def image_type(data: bytes) -> str | None:
-    """Return the media type of a picture, told by its first bytes; None if it is none of ours.
+    """Return the media type of a picture by its first bytes; None if it is not one of four.
 
     >>> image_type(b"GIF89a..."), image_type(b"<svg>")
     ('image/gif', None)
@@ -58,12 +58,12 @@ def image_type(data: bytes) -> str | None:
 # From users
 
 
-def as_blobs(carried: Carried, n: int) -> Blobs:
-    """Return what n entries are to carry, as if their places were 0, 1, 2, …; or refuse it.
+def as_blobs(columns: AttachmentColumns, n: int) -> Blobs:
+    """Return the blobs of n entries at places 0, 1, 2, …; raise if a value cannot be kept.
 
-    A column that is None says nothing about any entry, an item that is None that there is none.
+    A column that is None leaves all entries as they are; an item that is None deletes.
     """
-    payloads, thumbnails = carried
+    payloads, thumbnails = columns
     blobs: Blobs = {}
     for row, payload in enumerate(_column(payloads, n, "payloads")):
         blobs[2 * row] = None if payload is None else written(payload, f"payload {row}")
@@ -74,13 +74,13 @@ def as_blobs(carried: Carried, n: int) -> Blobs:
 
 
 def at_places(blobs: Blobs, places: NDArray[np.int64]) -> Blobs:
-    """Return blobs by the numbers they are kept under, given each entry's place."""
+    """Return blobs with the numbers that belong to each entry's place."""
     where = places.tolist()
     return {2 * where[number // 2] + number % 2: data for number, data in blobs.items()}
 
 
-def nothing_at(places: NDArray[np.int64]) -> Blobs:
-    """Return that entries carry nothing any more."""
+def cleared_at(places: NDArray[np.int64]) -> Blobs:
+    """Return the change that clears payloads and thumbnails."""
     return dict.fromkeys(np.concatenate([2 * places, 2 * places + 1]).tolist())
 
 
@@ -103,7 +103,7 @@ def _column(values: Any, n: int, what: str) -> list[Any]:
 
 
 def written(payload: Any, name: str) -> bytes:
-    """Return a payload as compact JSON, if that reads as what it was; messages call it `name`."""
+    """Return a payload as compact JSON; raise if it would not be read back as it is."""
     try:
         text = COMPACT.encode(payload)
         data = text.encode()
@@ -132,7 +132,7 @@ def _too_deep(name: str) -> LimitError:
 
 
 def _is_shallow(value: Any, left: int) -> bool:
-    """Whether no more than so many lists and objects stand inside each other."""
+    """Whether lists and objects are nested no deeper than `left` levels."""
     if not isinstance(value, dict | list):
         return True
     inner = value.values() if isinstance(value, dict) else value
@@ -140,7 +140,7 @@ def _is_shallow(value: Any, left: int) -> bool:
 
 
 def pictured(thumbnail: Any, name: str) -> bytes:
-    """Return a thumbnail's bytes, if they are a picture's; messages call it `name`."""
+    """Return a thumbnail's bytes; raise if they are not a picture."""
     if not isinstance(thumbnail, bytes | bytearray | memoryview):
         message = f"{name} is no picture but a {type(thumbnail).__name__}"
         raise InputError(message, hint=PICTURE)
@@ -157,7 +157,7 @@ def pictured(thumbnail: Any, name: str) -> bytes:
 
 
 def read_attachments(store: Store, places: NDArray[np.int64]) -> list[Attachment]:
-    """Return what the entries at these places carry."""
+    """Return payloads and thumbnails of the entries at these places."""
     where = places.tolist()
     found = store.read_attached([2 * place + kind for place in set(where) for kind in (0, 1)])
     return [
@@ -166,12 +166,23 @@ def read_attachments(store: Store, places: NDArray[np.int64]) -> list[Attachment
     ]
 
 
+def read_payloads(store: Store, places: NDArray[np.int64]) -> list[Any]:
+    """Return the payload of the entry at each place, None where it has none.
+
+    Each is read once, so entries that are there several times share one value.
+    """
+    where = (2 * places).tolist()
+    found = store.read_attached(list(dict.fromkeys(where)))
+    payloads = {number: read_blob(number, data) for number, data in found.items()}
+    return [payloads.get(number) for number in where]
+
+
 def read_blob(number: int, data: bytes) -> Any:
-    """Return the payload or the thumbnail that a blob of the file holds."""
+    """Return the payload or thumbnail in a blob of the file; raise if it is neither."""
     name = f"attached {number}"
     if number % 2:
         fits = len(data) <= limits.THUMBNAIL and image_type(data) is not None
-        require(fits, name, "no picture of ours")
+        require(fits, name, "not a picture of a kind that is kept")
         return data
     require(len(data) <= limits.PAYLOAD, name, f"a payload of {len(data)} bytes")
     try:
@@ -180,12 +191,12 @@ def read_blob(number: int, data: bytes) -> Any:
         usable = _is_shallow(value, limits.NESTING) and COMPACT.encode(value) == text
     except (ValueError, RecursionError):
         usable = False
-    require(usable and value is not None, name, "no payload of ours")
+    require(usable and value is not None, name, "not a payload as it is written")
     return value
 
 
 def check_numbers(store: Store) -> None:
-    """Refuse blobs of entries that have never been: the next ones would carry them."""
+    """Raise if there are blobs of entries yet to come: those would get them."""
     ends, places = store.attached_ends(), store.about["places"]
     if store.attached is not None and ends is not None:
         inside = ends[0] >= 0 and ends[1] < 2 * places and store.attached.rows <= 2 * places

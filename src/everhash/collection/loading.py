@@ -86,7 +86,7 @@ def load(store: Store) -> Loaded:
     check_coverage(codes, coded)
     _count_dead(store, recorder, codes, coded)
     restore(index, columns, mapping, codes)
-    recorder.mark()
+    recorder.mark_saved()
     return Loaded(hasher, index, recorder, features)
 
 

@@ -25,7 +25,7 @@ from everhash.index.records import CodeRecords, LabelChange, codes_of, records_o
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.store.parts import PartKey
-from everhash.store.store import Transaction
+from everhash.store.transaction import Transaction
 
 Counts = NDArray[np.int64]
 
@@ -59,8 +59,8 @@ class Recorder:
         self._touched: set[int] = set()
         self._block = max(1, min(ENTRIES, BLOCK_BYTES // (2 * hasher.n_features_in_ + 32)))
 
-    def mark(self) -> None:
-        """Take the state of now for what the file holds."""
+    def mark_saved(self) -> None:
+        """Mark the current state as saved."""
         self._places = len(self._index._ids)
         self._mapping = self._index.coded_by
         self._stamp = stamp_of(self._hasher)

@@ -16,8 +16,8 @@ from everhash.errors import CollectionFileError
 from everhash.index.index import Index
 from everhash.index.labels import REMOVED
 from everhash.store.attached import Tally
-from everhash.store.connection import typed_errors
 from everhash.store.parts import PartKey
+from everhash.store.sqlite_errors import typed_errors
 from everhash.store.store import Store
 
 

@@ -1,7 +1,7 @@
-"""Small blobs by number, in a table of their own: each with its checksum, none listed in memory.
+"""Small blobs by number in a table of their own, each with its checksum; memory lists none.
 
-A file has the table from its first blob on, and is of format version 2 then. How many blobs there
-are, and the sum of their checksums, stand in the head: reading all of them tells if one is missing.
+A file gets the table, and format version 2, with its first blob. The head has the number of blobs
+and the sum of their checksums, so that reading all of them shows whether one is missing.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ TABLE = (
     "CREATE TABLE attached "
     "(number INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, data BLOB NOT NULL)"
 )
-LONGEST = 65_536
-"""Bytes of a blob, at most; what claims to be longer is not read."""
-TOGETHER = 500
-"""Numbers asked for in one statement."""
+MAX_BLOB_BYTES = 65_536
+"""A blob that claims to be longer is not read."""
+NUMBERS_PER_STATEMENT = 500
 # neither typeof nor length reads the blob itself
 SELECT = (
-    "SELECT number, checksum, "  # noqa: S608 - a number of ours
-    f"CASE WHEN typeof(data) = 'blob' AND length(data) <= {LONGEST:d} THEN data END FROM attached"
+    "SELECT number, checksum, "  # noqa: S608 - our own number
+    f"CASE WHEN typeof(data) = 'blob' AND length(data) <= {MAX_BLOB_BYTES:d} THEN data END "
+    "FROM attached"
 )
 
 
 class Tally(NamedTuple):
-    """What the head says of all blobs."""
+    """Count and checksum of all blobs, as the head has them."""
 
     rows: int
     total: int
@@ -60,18 +60,18 @@ def checksum(number: int, data: bytes) -> int:
 def read_blobs(
     connection: sqlite3.Connection, numbers: list[int], name: Path | str
 ) -> dict[int, bytes]:
-    """Return the blobs with these numbers, as many as there are."""
+    """Return those blobs that there are, by number."""
     found = _having(connection, SELECT, numbers)
     return {number: Blob(number, *more).checked(name) for number, *more in found}
 
 
 def all_blobs(connection: sqlite3.Connection) -> Iterator[Blob]:
-    """Go through all blobs by their numbers, unchecked."""
+    """Yield all blobs in order of their numbers, unchecked."""
     return (Blob(*row) for row in connection.execute(f"{SELECT} ORDER BY number"))
 
 
 def ends_of(connection: sqlite3.Connection) -> tuple[int, int] | None:
-    """Return the smallest and the largest number there is."""
+    """Return the smallest and the largest number; None if there are no blobs."""
     # one statement for both would read the whole table
     (low,) = connection.execute("SELECT min(number) FROM attached").fetchone()
     (high,) = connection.execute("SELECT max(number) FROM attached").fetchone()
@@ -84,7 +84,7 @@ def write_blobs(
     tally: Tally,
     name: Path | str,
 ) -> Tally:
-    """Put blobs in place of those with their numbers, or nothing; return the tally after that."""
+    """Replace the blobs with these numbers, or delete those given as None; return the new tally."""
     old = dict(_having(connection, "SELECT number, checksum FROM attached", list(blobs)))
     if not all(type(total) is int for total in old.values()):
         raise CollectionFileError(f"{name}: attached {min(old)} is damaged", hint=DAMAGED)
@@ -102,7 +102,7 @@ def _having(
     connection: sqlite3.Connection, select: str, numbers: list[int]
 ) -> Iterator[tuple[Any, ...]]:
     """Run a SELECT for these numbers only."""
-    for start in range(0, len(numbers), TOGETHER):
-        some = numbers[start : start + TOGETHER]
+    for start in range(0, len(numbers), NUMBERS_PER_STATEMENT):
+        some = numbers[start : start + NUMBERS_PER_STATEMENT]
         places = ",".join("?" * len(some))
         yield from connection.execute(f"{select} WHERE number IN ({places})", some)

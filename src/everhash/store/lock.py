@@ -1,4 +1,9 @@
-"""One writer at a time: a lock file beside the collection, held by the writing process."""
+"""One writer at a time: a lock file beside the collection, held by the writing process.
+
+The lock is `flock`, which Linux, macOS and the BSDs have but Windows does not: there a collection
+can be kept in memory, but no file can be created or opened for writing. This was not tried on
+Windows.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +12,18 @@ from contextlib import suppress
 from pathlib import Path
 
 from everhash.errors import LockedError, StoreError
+from everhash.store.sqlite_errors import unwritable
 
 
 class WriterLock:
-    """Held from construction to `release`; a process that dies lets go of it."""
+    """Held from construction to `release`; the system releases that of a process that dies."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.with_name(path.name + "-lock")
         self._file = _acquire(self.path, path)
 
     def release(self) -> None:
-        """Let go. The lock file is removed while it is still held, so that none is left behind."""
+        """Release it. The lock file is removed while it is still held, so that none is left."""
         if self._file >= 0:
             self.path.unlink(missing_ok=True)
             os.close(self._file)
@@ -25,16 +31,18 @@ class WriterLock:
 
 
 def _acquire(lock: Path, collection: Path) -> int:
-    import fcntl
-
+    try:
+        import fcntl
+    except ImportError:
+        raise StoreError(
+            f"{collection} cannot be written: this system has no flock",
+            hint="on Windows use WSL, or keep the collection in memory with path=None",
+        ) from None
     while True:
         try:
             file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise StoreError(
-                f"{collection} cannot be written: {error.strerror}",
-                hint="choose a folder you may write to",
-            ) from None
+            raise unwritable(collection, error) from None
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -46,7 +54,7 @@ def _acquire(lock: Path, collection: Path) -> int:
             ) from None
         # the last writer may have removed the file between our open and our lock
         if _same(file, lock):
-            with suppress(OSError):  # who it is helps others to find out, no more
+            with suppress(OSError):  # the number only helps people to find the process
                 os.truncate(file, 0)
                 os.pwrite(file, str(os.getpid()).encode(), 0)
             return file

@@ -1,94 +1,52 @@
-"""The store: parts in one SQLite file, changed in transactions, read from snapshots."""
+"""The store: parts in one SQLite file, changed in transactions, read from one state at a time."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-import threading
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 from everhash.errors import CollectionFileError, ReadOnlyError, StoreError
-from everhash.store.attached import Blob, Tally, all_blobs, ends_of, read_blobs, write_blobs
+from everhash.store.attached import Blob, Tally, all_blobs, ends_of, read_blobs
 from everhash.store.connection import (
     LOG_BYTES,
-    PAGE,
-    add_attached,
-    beside,
+    FileConnection,
     check_free,
-    check_log,
-    check_tables,
-    connect,
-    create_tables,
+    files_beside,
     find,
     lift_limits,
     limit_lengths,
     may_write,
-    typed_errors,
     use_log,
+)
+from everhash.store.creation import (
+    new_file,
+    pop_tally,
+    read_head,
+    rename_inside,
+    write_first,
+    write_new,
 )
 from everhash.store.durability import SYNCHRONOUS, Syncer, read_durability
 from everhash.store.lock import WriterLock
-from everhash.store.making import (
-    PUT,
-    appearing,
-    fill,
-    lay_out,
-    name_anew,
-    read_head,
-    take_tally,
-    write_head,
-)
 from everhash.store.parts import DAMAGED, Arrays, Listing, Part, PartKey, checksum, unpack
+from everhash.store.schema import PAGE_BYTES, check_tables, create_tables
+from everhash.store.sqlite_errors import typed_errors
+from everhash.store.transaction import Transaction, transact
 
-DELETE = "DELETE FROM part WHERE kind = ? AND start = ?"
-OPENING = threading.Lock()
-OPEN: Counter[Path | None] = Counter()
-"""Files this process has open. Looking at one of them without its log would drop its locks."""
-ROW = ("", 0, 0, 0, 0)
-"""Types of what `part` says of a part."""
-
-
-class Transaction:
-    """Changes that will all be there after it, or none of them."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self.commit = store.commit + 1
-        self.parts = Listing(store.parts)
-        self.about = dict(store.about)
-        self.attached = store.attached
-
-    def put(self, key: PartKey, rows: int, data: bytes) -> None:
-        """Write a part, in place of the one of that name."""
-        total = checksum(key, rows, self.commit, data)
-        self._store.run(PUT, (*key, rows, self.commit, total, data))
-        self.parts[key] = Part(rows, self.commit, total)
-
-    def delete(self, key: PartKey) -> None:
-        """Remove a part."""
-        self._store.run(DELETE, key)
-        del self.parts[key]
-
-    def attach(self, blobs: Mapping[int, bytes | None]) -> None:
-        """Write blobs in place of those with their numbers; None deletes one."""
-        connection, name = self._store.connection, self._store.name
-        if self.attached is None:
-            if all(data is None for data in blobs.values()):
-                return
-            add_attached(connection)
-            self.attached = Tally(0, 0)
-        self.attached = write_blobs(connection, blobs, self.attached, name)
+COLUMN_TYPES = (str, int, int, int, int)
+"""Of kind, start, rows, written and checksum in `part`."""
 
 
 class Store:
     """Parts by kind and start, and blobs attached by number, in one file.
 
-    One process writes, under a lock; any number read. `reading()` holds one state of the file for
-    as long as it lasts; the writer goes on meanwhile.
+    One process writes, under a lock; any number read. `reading()` keeps one state of the file for
+    as long as it lasts; the writer goes on meanwhile. A store is for one thread at a time; only
+    `copy_to` may be called at any moment if the store is in a file.
     """
 
     def __init__(
@@ -111,12 +69,12 @@ class Store:
         if lock is None and path is not None and not readonly:
             self._lock = WriterLock(path)
         self._syncer: Syncer | None = None
-        self._connection: sqlite3.Connection | None = None
+        self._connection: FileConnection | None = None
         try:
             self._file = None if path is None else path.stat()
             self._connect()
         except BaseException:
-            self._lock = self._lock if lock is None else None  # it is for who gave it to release
+            self._lock = self._lock if lock is None else None  # the caller releases its own
             self.close()
             raise
         if path is not None and self._kind == "interval" and not readonly:
@@ -130,31 +88,31 @@ class Store:
         parts: dict[PartKey, bytes],
         *,
         durability: str = "commit",
-        page_size: int = PAGE,
+        page_size: int = PAGE_BYTES,
     ) -> Self:
         """Make a new store that holds these parts. The file appears whole or not at all."""
         read_durability(durability)
         if path is None:
             store = cls(None, readonly=False, durability=durability)
-            fill(store.connection, about, parts)
+            write_first(store.connection, about, parts)
             store.load_listing()
             return store
         check_free(path)
         lock, made = WriterLock(path), False
         try:
-            with appearing(path) as partial:
-                lay_out(partial, about, parts, page_size)
+            with new_file(path) as partial:
+                write_new(partial, about, parts, page_size)
             made = True
             return cls(path, readonly=False, durability=durability, lock=lock)
         except BaseException:
-            for file in (path, *beside(path)) if made else ():
+            for file in (path, *files_beside(path)) if made else ():
                 file.unlink(missing_ok=True)
             lock.release()
             raise
 
     @classmethod
     def open(cls, path: Path, *, readonly: bool = False, durability: str = "commit") -> Self:
-        """Open a store that is there."""
+        """Open an existing store."""
         if not readonly and not may_write(find(path)):
             raise StoreError(
                 f"{path} cannot be written", hint="it can only be read, or made writable"
@@ -167,21 +125,15 @@ class Store:
         try:
             self.close()
         finally:
-            for made in () if path is None else (path, *beside(path)):
+            for made in () if path is None else (path, *files_beside(path)):
                 made.unlink(missing_ok=True)
             if lock is not None:
                 lock.release()
 
     def _connect(self) -> None:
         with typed_errors(self.name):
-            # a reader that may write tidies up SQLite's files as it leaves
-            writes = not self.readonly or (self.path is not None and may_write(self.path))
-            with OPENING:
-                if self.path is not None and self.path.resolve() not in OPEN:
-                    check_log(self.path)
-                connection = connect(self.path, "rw" if writes else "ro")
-                self._connection, self._place = connection, self.path and self.path.resolve()
-                OPEN[self._place] += 1
+            self._connection = FileConnection(self.path, readonly=self.readonly)
+            connection = self._connection.sqlite
             connection.execute(f"PRAGMA query_only = {self.readonly:d}")
             if self.path is None:
                 create_tables(connection)
@@ -205,7 +157,7 @@ class Store:
         """The open connection."""
         if self._connection is None:
             raise ReadOnlyError(f"{self.name} is closed", hint="open it again")
-        return self._connection
+        return self._connection.sqlite
 
     def run(self, statement: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
         """Execute one statement."""
@@ -215,25 +167,26 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Hold one state of the file: what is read inside belongs together."""
+        """Read one state of the file for as long as the block lasts, whatever others commit."""
         self._check_there()
         with typed_errors(self.name):
             self.run("BEGIN")
             try:
-                self.run("SELECT 1 FROM head").fetchone()  # the state is held from here on
-                limit_lengths(self.connection, self.path if self.readonly else None)
+                self.run("SELECT 1 FROM head").fetchone()  # this read fixes the state
+                if self.readonly and self.path is not None:
+                    limit_lengths(self.connection, self.path)
                 yield
             finally:
                 if self.connection.in_transaction:
                     self.run("ROLLBACK")
 
     def load_listing(self) -> None:
-        """Read what the file says it holds, and hold the list of parts against its head."""
+        """Read the head and the list of parts, and check that they agree."""
         version = check_tables(self.connection, self.name)
         about = read_head(self.connection, self.name)
-        attached = take_tally(about, version, self.name)
+        attached = pop_tally(about, version, self.name)
         rows = self.run("SELECT kind, start, rows, written, checksum FROM part").fetchall()
-        whole = all(type(a) is type(b) for row in rows for a, b in zip(row, ROW, strict=True))
+        whole = all(tuple(map(type, row)) == COLUMN_TYPES for row in rows)
         parts = Listing({PartKey(*row[:2]): Part(*row[2:]) for row in rows if whole})
         if not whole or (len(rows), parts.tally) != (about.pop("parts"), about.pop("tally")):
             raise CollectionFileError(f"{self.name}: parts are missing", hint=DAMAGED)
@@ -247,7 +200,7 @@ class Store:
     def read_bytes(self, key: PartKey, part: Part | None = None) -> bytes:
         """Return a part's bytes, after their checksum was found right.
 
-        `part` is what is known of it, where that is newer than the listing.
+        `part` says which bytes to expect, where it is newer than the listing.
         """
         with typed_errors(self.name):
             found = self.run("SELECT data FROM part WHERE kind = ? AND start = ?", key).fetchone()
@@ -263,14 +216,14 @@ class Store:
         return unpack(self.read_bytes(key, part), key)
 
     def read_attached(self, numbers: list[int]) -> dict[int, bytes]:
-        """Return the attached blobs with these numbers, as many as the file has by now."""
+        """Return the attached blobs with these numbers that the file has now."""
         with typed_errors(self.name):
             if self.attached is None and check_tables(self.connection, self.name) == 1:
                 return {}
             return read_blobs(self.connection, numbers, self.name)
 
     def all_attached(self) -> Iterator[Blob]:
-        """Go through all attached blobs by their numbers, unchecked."""
+        """Yield all attached blobs in order of their numbers, unchecked."""
         with typed_errors(self.name):
             yield from () if self.attached is None else all_blobs(self.connection)
 
@@ -281,7 +234,7 @@ class Store:
     # Writing
 
     def check_writable(self) -> None:
-        """Refuse to change what was opened for reading."""
+        """Raise if the store was opened for reading."""
         if self.readonly:
             raise ReadOnlyError(
                 f"{self.name} was opened for reading", hint="open it without readonly=True"
@@ -292,63 +245,42 @@ class Store:
         """Change parts. If anything fails inside, the file stays as it was."""
         self.check_writable()
         self._check_there()
-        with typed_errors(self.name):
-            self.run("BEGIN IMMEDIATE")
-            committing = False
-            try:
-                change = Transaction(self)
-                yield change
-                self._give_back_space()
-                self._write_head(change)
-                committing = True
-                self.run("COMMIT")
-            except BaseException:
-                if self.connection.in_transaction:
-                    self.run("ROLLBACK")
-                if committing:
-                    self._erase_from_log()
-                raise
+        with transact(self) as change:
+            yield change
         self.parts, self.about, self.commit = change.parts, change.about, change.commit
         self.attached = change.attached
         if self._syncer is not None:
             self._syncer.committed()
 
-    def _erase_from_log(self) -> None:
-        """Write over a commit that failed: whole in the log, a crash would bring it back.
-
-        It can be whole if all that failed was asking the disk for it.
-        """
-        with suppress(sqlite3.Error, MemoryError):
-            self.run("BEGIN IMMEDIATE")
-            self._write_head(self)
-            self.run("COMMIT")
-        with suppress(sqlite3.Error, MemoryError):
-            if self.connection.in_transaction:
-                self.run("ROLLBACK")
-
-    def _write_head(self, state: Store | Transaction) -> None:
-        """Write the head of a state."""
-        write_head(self.connection, state.about, state.commit, state.parts, state.attached)
-
-    def _give_back_space(self) -> None:
-        """Return free pages to the file system once they are a quarter of the file."""
-        free = int(self.run("PRAGMA freelist_count").fetchone()[0])
-        if free > 64 and 4 * free > int(self.run("PRAGMA page_count").fetchone()[0]):
-            for _ in range(free):  # Python takes a single step of this statement, which is a page
-                self.run("PRAGMA incremental_vacuum(1)")
-
     def copy_to(self, path: Path) -> None:
-        """Write the present state to another file, compactly. It appears whole or not at all."""
+        """Copy the last commit to another file, compactly. It appears whole or not at all.
+
+        SQLite copies a file through a connection opened for that, so this may run beside anything
+        else. A store in memory has only one connection, which nobody else may use meanwhile.
+        """
+        connection = self.connection
+        self._check_there()
         check_free(path)
         lock = WriterLock(path)
         try:
-            with appearing(path) as partial:
-                self.run("PRAGMA query_only = 0")  # it forbids to write other files too
-                self.run("VACUUM INTO ?", (str(partial),))
-                name_anew(partial)
+            with new_file(path) as partial:
+                if self.path is None:
+                    connection.execute("VACUUM INTO ?", (str(partial),))
+                else:
+                    self._copy_file(self.path, partial)
+                rename_inside(partial)
         finally:
             lock.release()
-            self.run(f"PRAGMA query_only = {self.readonly:d}")
+
+    def _copy_file(self, path: Path, copy: Path) -> None:
+        source = FileConnection(path, readonly=True)
+        try:
+            if self.readonly:
+                limit_lengths(source.sqlite, path)
+            source.sqlite.execute("VACUUM INTO ?", (str(copy),))
+            self._check_there()
+        finally:
+            source.close()
 
     @property
     def bytes_on_disk(self) -> int:
@@ -357,7 +289,7 @@ class Store:
         return self.path.stat().st_size if self.path else 0
 
     def _check_there(self) -> None:
-        """Refuse to go on with a file that was removed or replaced: nobody would find the calls."""
+        """Raise if the file was removed or replaced: what is written would be lost."""
         try:
             same = self._file is None or os.path.samestat(os.stat(self.name), self._file)
         except OSError:
@@ -368,7 +300,7 @@ class Store:
             )
 
     def close(self) -> None:
-        """Let go of the file. What was committed is there."""
+        """Close the file. What was committed stays in it."""
         connection, self._connection = self._connection, None
         syncer, self._syncer = self._syncer, None
         lock, self._lock = self._lock, None
@@ -381,10 +313,6 @@ class Store:
             ) from None
         finally:
             if connection is not None:
-                with OPENING:
-                    connection.close()
-                    OPEN.subtract([self._place])
-                    if OPEN[self._place] <= 0:
-                        del OPEN[self._place]
+                connection.close()
             if lock is not None:
                 lock.release()

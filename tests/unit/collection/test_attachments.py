@@ -27,7 +27,7 @@ from everhash.errors import (
     ReadOnlyError,
     UnknownIdError,
 )
-from everhash.store.store import Transaction
+from everhash.store.transaction import Transaction
 from tests.conftest import Stream
 
 PNG, JPEG = b"\x89PNG\r\n\x1a\n" + bytes(40), b"\xff\xd8\xff\xe0" + bytes(40)
@@ -362,7 +362,7 @@ def test_a_file_is_of_the_first_version_until_something_is_attached(
         col.remove([2])
         assert col.attachments([0]) == [Attachment()]
         with monkeypatch.context() as broken:
-            broken.setattr("everhash.store.store.write_head", None)
+            broken.setattr("everhash.store.transaction.write_head", None)
             with pytest.raises(TypeError):
                 col.attach([0], payloads=[1])
         assert version_of(path) == first

@@ -62,6 +62,62 @@ def test_what_was_ingested_is_found_again(filled: Collection, digits: Stream) ->
     assert filled.search_radius(digits.X[:1], 2).counts[0] > 0
 
 
+def test_searches_return_payloads_of_what_they_find(filled: Collection, digits: Stream) -> None:
+    filled.attach(["d1", "d2", 0, 50], payloads=[{"page": 1}, "two", 3, [4]])
+    filled.attach(["d3", 1], thumbnails=[b"GIF89a"] * 2)
+    known: dict[Any, Any] = {"d1": {"page": 1}, "d2": "two", 0: 3, 50: [4]}
+    X = digits.X[:7]
+    for plain, found in (
+        (filled.search(X, 200), filled.search(X, 200, payloads=True)),
+        (filled.search(X, 3, ids=["d1"]), filled.search(X, 3, ids=["d1"], payloads=True)),
+        (filled.search_like(["d1", 0], 399), filled.search_like(["d1", 0], 399, payloads=True)),
+        (filled.search_radius(X, 4), filled.search_radius(X, 4, payloads=True)),
+        (filled.search_radius(X, -1), filled.search_radius(X, -1, payloads=True)),
+    ):
+        assert plain.payloads == []
+        assert found.ids.tolist() == plain.ids.tolist()
+        assert found.distances.tolist() == plain.distances.tolist()
+        assert found.payloads == [
+            [known.get(name) for name in ids[:n]]
+            for ids, n in zip(found.ids.tolist(), found.counts.tolist(), strict=True)
+        ]
+
+
+def test_payloads_of_a_file_that_has_none(filled: Collection, digits: Stream) -> None:
+    assert filled.search(digits.X[:2], 3, payloads=True).payloads == [[None] * 3] * 2
+    with everhash.create(None, dim=64) as col:
+        col.add(digits.X[:1], payloads=["seven"])
+        assert col.search(digits.X[:2], 3, payloads=True).payloads == [["seven"]] * 2
+
+
+def test_each_payload_is_read_once(
+    filled: Collection, digits: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled.attach([f"d{i}" for i in range(300)], payloads=range(300))
+    asked: list[int] = []
+    read = Store.read_attached
+
+    def count(store: Store, numbers: list[int]) -> dict[int, bytes]:
+        asked.extend(numbers)
+        return read(store, numbers)
+
+    monkeypatch.setattr(Store, "read_attached", count)
+    found = filled.search(np.repeat(digits.X[:2], 20, axis=0), 30, payloads=True)
+    assert len(asked) == len(set(asked)) == len(set(found.ids.ravel().tolist()))
+
+
+def test_a_reader_searches_for_payloads_in_one_state(filled: Collection, digits: Stream) -> None:
+    filled.attach([f"d{i}" for i in range(300)], payloads=range(300))
+    with reopened(filled) as reader:
+        found = reader.search(digits.X[:1], 3, payloads=True)
+        gone = found.ids[0].tolist()
+        filled.remove(gone)
+        assert reader.search(digits.X[:1], 3).ids.tolist() == found.ids.tolist()
+        newer = reader.search(digits.X[:1], 3, payloads=True)
+        assert not set(newer.ids[0]) & set(gone), "it caught up: those it found before are gone"
+        assert newer.payloads == [[int(name[1:]) for name in newer.ids[0]]]
+
+
 def test_learning_indexes_nothing(tmp_path: Path, digits: Stream) -> None:
     with everhash.create(None, dim=64) as col:
         col.learn(digits.X[:50], digits.y[:50])

@@ -1,4 +1,4 @@
-"""Making the file: its first parts, its head, and that it appears whole or not at all."""
+"""Creating a collection's file: its first parts, its head; it appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,17 +14,13 @@ from typing import Any
 
 from everhash.errors import CollectionFileError, StoreError
 from everhash.store.attached import Tally
-from everhash.store.connection import (
-    beside,
-    connect,
-    create_tables,
-    typed_errors,
-    use_log,
-)
+from everhash.store.connection import connect, files_beside, use_log
 from everhash.store.parts import DAMAGED, Listing, Part, PartKey, checksum
+from everhash.store.schema import create_tables
+from everhash.store.sqlite_errors import typed_errors, unwritable
 
-FORMAT, VERSION = "everhash-collection", 1
-"""Of head and parts; what else a file holds is told by the version of its format."""
+FORMAT, HEAD_VERSION = "everhash-collection", 1
+"""Of head and parts; the version of the file's format says which tables there are."""
 PUT = "INSERT OR REPLACE INTO part VALUES (?, ?, ?, ?, ?, ?)"
 HEAD = "INSERT OR REPLACE INTO head VALUES (1, ?, ?)"
 
@@ -36,20 +32,20 @@ def write_head(
     parts: Listing,
     attached: Tally | None = None,
 ) -> None:
-    """Write what the file says of itself."""
+    """Write the file's head: `about`, the commit's number, and counts of parts and blobs."""
     counts = {"commit": commit, "parts": len(parts), "tally": parts.tally}
     if attached is not None:
         counts |= {"attached": attached.rows, "attached_tally": attached.total}
-    text = json.dumps({"format": FORMAT, "version": VERSION, **counts, **about})
+    text = json.dumps({"format": FORMAT, "version": HEAD_VERSION, **counts, **about})
     connection.execute(HEAD, (text, zlib.crc32(text.encode())))
 
 
 def read_head(connection: sqlite3.Connection, name: Path | str) -> dict[str, Any]:
-    """Return what the file says of itself."""
+    """Return what the file's head says, after its checksum was found right."""
     try:
         (text, total), *more = connection.execute("SELECT about, checksum FROM head").fetchall()
         about = dict(json.loads(text))
-        ours = about.pop("format") == FORMAT and about.pop("version") == VERSION and not more
+        ours = about.pop("format") == FORMAT and about.pop("version") == HEAD_VERSION and not more
         counts = all(type(about[key]) is int for key in ("commit", "parts", "tally"))
         if ours and counts and zlib.crc32(text.encode()) == total:
             return about
@@ -58,8 +54,8 @@ def read_head(connection: sqlite3.Connection, name: Path | str) -> dict[str, Any
     raise CollectionFileError(f"{name}: its head is damaged", hint=DAMAGED)
 
 
-def take_tally(about: dict[str, Any], version: int, name: Path | str) -> Tally | None:
-    """Take out of a head what it says of attached blobs, if its file can have any."""
+def pop_tally(about: dict[str, Any], version: int, name: Path | str) -> Tally | None:
+    """Remove from a head what it says of attached blobs, and return it; None in version 1."""
     tally = Tally(about.pop("attached", None), about.pop("attached_tally", None))
     if version == 1:
         return None
@@ -69,16 +65,16 @@ def take_tally(about: dict[str, Any], version: int, name: Path | str) -> Tally |
 
 
 @contextmanager
-def appearing(path: Path) -> Iterator[Path]:
-    """Yield another name to write a file under; if that goes well it gets its own, else it goes.
+def new_file(path: Path) -> Iterator[Path]:
+    """Yield a temporary path to write a file at; move it to `path` if that succeeds, or delete it.
 
-    Whoever calls this holds the lock of `path`, so what is there under that other name was left by
-    a process that died.
+    An existing file is never replaced. The caller holds the writer's lock of `path`, so what is at
+    the temporary path already was left by a process that died.
     """
     partial = path.with_name(f".{path.name}.partial")
     linked = False
     try:
-        for left in (partial, *beside(partial)):
+        for left in (partial, *files_beside(partial)):
             left.unlink(missing_ok=True)
         with typed_errors(path):
             yield partial
@@ -91,35 +87,27 @@ def appearing(path: Path) -> Iterator[Path]:
             path.unlink(missing_ok=True)
         if isinstance(error, StoreError):
             raise
-        raise StoreError(f"{path} cannot be written: {error.strerror}") from None
+        raise unwritable(path, error) from None
     finally:
-        for left in (partial, *beside(partial)):
+        for left in (partial, *files_beside(partial)):
             left.unlink(missing_ok=True)
 
 
-def lay_out(
+def write_new(
     partial: Path, about: dict[str, Any], parts: dict[PartKey, bytes], page_size: int
 ) -> None:
-    """Write a new file."""
+    """Write a file with tables, first parts and head."""
     connection = connect(partial, "rwc")
     try:
         connection.execute("PRAGMA synchronous = FULL")
         create_tables(connection, page_size)
-        fill(connection, about, parts)
+        write_first(connection, about, parts)
         use_log(connection, partial)
     finally:
         connection.close()
 
 
-def name_anew(path: Path) -> None:
-    """Make a copy a collection of its own, that no log of the original can be taken for its own."""
-    with closing(connect(path, "rw")) as connection:
-        ((text, _),) = connection.execute("SELECT about, checksum FROM head").fetchall()
-        text = json.dumps({**json.loads(text), "file": secrets.token_hex(8)})
-        connection.execute(HEAD, (text, zlib.crc32(text.encode())))
-
-
-def fill(
+def write_first(
     connection: sqlite3.Connection, about: dict[str, Any], parts: dict[PartKey, bytes]
 ) -> None:
     """Write the first parts and the head."""
@@ -131,8 +119,16 @@ def fill(
     write_head(connection, about, 0, listing)
 
 
+def rename_inside(path: Path) -> None:
+    """Give a copy a random name of its own, so that no log of the original is applied to it."""
+    with closing(connect(path, "rw")) as connection:
+        ((text, _),) = connection.execute("SELECT about, checksum FROM head").fetchall()
+        text = json.dumps({**json.loads(text), "file": secrets.token_hex(8)})
+        connection.execute(HEAD, (text, zlib.crc32(text.encode())))
+
+
 def _sync(path: Path) -> None:
-    """Have a file, or a new name in a folder, on the disk."""
+    """Wait until the disk has a file, or a folder's new names."""
     file = os.open(path, os.O_RDONLY)
     try:
         os.fsync(file)

@@ -1,4 +1,4 @@
-"""Bringing a reader from one state of the file to a newer one, reading only what is new."""
+"""Bringing a reader from one state of the file to a newer one by reading only what is new."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from everhash.store.parts import Listing, PartKey
 from everhash.store.store import Store
 
 
-def follow(store: Store, parts: Listing, about: dict[str, Any], state: Loaded) -> Loaded:
-    """Return the newest state, given the one before: its parts, its head, what was made of them."""
+def read_newer(store: Store, parts: Listing, about: dict[str, Any], state: Loaded) -> Loaded:
+    """Return the state the store is at now, given an older one, its list of parts and its head."""
     now = store.about
     check_head(store)
     if (now["epoch"], now["folds"]) != (about["epoch"], about["folds"]):
@@ -35,12 +35,12 @@ def follow(store: Store, parts: Listing, about: dict[str, Any], state: Loaded) -
     else:
         state.hasher = load_hasher(store)
     state.index.hasher = state.hasher  # numbers and words of labels never change
-    _follow_entries(store, state.index, about["changes"])
+    _read_entries(store, state.index, about["changes"])
     return state
 
 
-def _follow_entries(store: Store, index: Index, known_changes: int) -> None:
-    """Append new entries, and change old ones as the writer did."""
+def _read_entries(store: Store, index: Index, known_changes: int) -> None:
+    """Append new entries, and apply the writer's changes to old ones."""
     known, n_labels = index.arrived, len(index.hasher.words_)
     new = EntryColumns()
     for start in covering(store, "entries", known):
@@ -61,7 +61,7 @@ def _follow_entries(store: Store, index: Index, known_changes: int) -> None:
 
 
 def _from(records: Records, start: int, known: int) -> Records:
-    """Leave out the entries before place `known`."""
+    """Return the records from place `known` on."""
     skip = max(0, known - start)
     several = records.several[records.several[:, 0] >= known]
     ids = None if records.ids is None else records.ids[skip:]
@@ -69,7 +69,7 @@ def _from(records: Records, start: int, known: int) -> Records:
 
 
 def _part(change: LabelChange, wanted: np.ndarray[Any, np.dtype[np.bool_]]) -> LabelChange:
-    """Return what a change does to some of its entries."""
+    """Return the change restricted to some of its entries."""
     number = np.cumsum(wanted) - 1
     mine = wanted[change.rows]
     rows = number[change.rows[mine]]

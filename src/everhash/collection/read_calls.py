@@ -1,0 +1,313 @@
+"""The calls of a collection that change nothing: searching, reading, catching up, copying."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from everhash.codes import Codes
+from everhash.collection.attachments import Attachment, read_attachments, read_payloads
+from everhash.collection.catch_up import read_newer
+from everhash.collection.labels import LabelInfo, label_infos, learned
+from everhash.collection.loading import Loaded, load
+from everhash.index.entries import Entry, Page, check_page
+from everhash.index.index import Index
+from everhash.learn.stream_hasher import StreamHasher
+from everhash.matches import Matches
+from everhash.store.store import Store
+
+PAGE_ENTRIES = 8192
+"""Entries that `entries` reads at a time."""
+
+
+class ReadCalls:
+    """What a collection answers, whether or not it may be changed.
+
+    Two locks, always taken in this order:
+
+        _writer_lock    a call that changes the collection has it until its commit is on the disk,
+                        and a call that reads the file has it because there is one connection
+        _state_lock     hasher and index in memory; let go during a commit, so that searches go on
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._writer_lock = threading.RLock()
+        self._state_lock = threading.RLock()
+        self._loaded: Loaded | None = None
+        self._load()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other threads from changing the collection, so that several calls see one state.
+
+        It waits for a write that is under way. Searches of other threads go on.
+        """
+        with self._writer_lock:
+            yield
+
+    def _load(self) -> Loaded:
+        """Return hasher and index, read from the file if memory does not have them.
+
+        The caller has both locks.
+        """
+        if self._loaded is None:
+            with self._store.reading():
+                self._store.load_listing()
+                self._loaded = load(self._store)
+        return self._loaded
+
+    @contextmanager
+    def _in_memory(self) -> Iterator[Loaded]:
+        """Lock hasher and index, which are read from the file again if a commit has failed."""
+        with self._state_lock:
+            if (state := self._loaded) is not None:
+                yield state
+                return
+        with self._writer_lock, self._state_lock:
+            yield self._load()
+
+    @contextmanager
+    def _in_file(self) -> Iterator[None]:
+        """Keep the file at one state that memory has too; a reader catches up first.
+
+        What a reader's older state needs of the file may be gone by now.
+        """
+        with self._writer_lock:
+            with self._state_lock:
+                self._load()
+            with self._store.reading():
+                if self._store.readonly:
+                    with self._state_lock:
+                        self._catch_up()
+                yield
+
+    @property
+    def hasher(self) -> StreamHasher:
+        """The hasher; teach it through `learn` and `ingest`."""
+        with self._in_memory() as state:
+            return state.hasher
+
+    def __len__(self) -> int:
+        with self._in_memory() as state:
+            return len(state.index)
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(self.has([value])[0])
+
+    def has(self, ids: Iterable[Any]) -> NDArray[np.bool_]:
+        """Return for each id whether an entry has it, or had it before it was removed."""
+        ids = _drawn(ids)
+        with self._in_memory() as state:
+            return state.index.has(ids)
+
+    def get(self, ids: Iterable[Any]) -> list[Entry]:
+        """Return id, labels and code of entries."""
+        ids = _drawn(ids)
+        with self._in_memory() as state:
+            return state.index.get(ids)
+
+    def page(
+        self, start: int = 0, limit: int = 100, stop: int | None = None, *, unlabelled: bool = False
+    ) -> Page:
+        """Return entries in order of arrival, and where to go on; see `Index.page`."""
+        with self._in_memory() as state:
+            return state.index.page(start, limit, stop, unlabelled=unlabelled)
+
+    def entries(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
+        """Yield entries in order of arrival: those from number `start` up to `stop`."""
+        check_page(start)
+        place: int | None = start
+        while place is not None:
+            found, place = self.page(place, PAGE_ENTRIES, stop)
+            yield from found
+
+    def attachments(self, ids: Iterable[Any]) -> list[Attachment]:
+        """Return payloads and thumbnails of entries, read from the file as it is now.
+
+        A reader that has not caught up gets those that the entries it knows have now: none, if they
+        have been removed since.
+        """
+        ids = _drawn(ids)
+        with self._writer_lock:
+            with self._in_memory() as state:
+                places = state.index.find(ids)
+            with self._store.reading():
+                return read_attachments(self._store, places)
+
+    def features(self, ids: Iterable[Any]) -> NDArray[np.float32]:
+        """Return (n, d) features of unlabelled entries, as they are stored: in half precision.
+
+        Those of entries that are stored by their label are not kept. A reader catches up first,
+        since the file may have features for the newest state only.
+        """
+        ids = _drawn(ids)
+        with self._in_file(), self._in_memory() as state:
+            return state.index.features(ids)
+
+    def labels(self, start: int = 0, stop: int | None = None) -> list[LabelInfo]:
+        """Return labels in order of arrival, from number `start` up to `stop`."""
+        check_page(start)
+        with self._in_memory() as state:
+            numbers = range(len(state.hasher.words_))[start:stop]
+            return label_infos(state.hasher, state.index, numbers)
+
+    # Searching
+
+    def search(
+        self,
+        X: ArrayLike | Codes,
+        k: int = 10,
+        distance: str = "asymmetric",
+        *,
+        labels: Iterable[Hashable] | None = None,
+        ids: Iterable[Any] | None = None,
+        explain: bool = False,
+        payloads: bool = False,
+    ) -> Matches:
+        """Return the k nearest entries of each query; see `Index.search`.
+
+        Args:
+            X: (n, d) rows, or packed codes of the current mapping (Hamming distance only).
+            k: how many, at most 1,000.
+            distance: "asymmetric" (the query's margins count) or "hamming".
+            labels: only entries with one of these labels.
+            ids: only these entries.
+            explain: say for each match why.
+            payloads: return the payloads of the entries found too. They are read from the file:
+                the search waits for a commit that is under way, and a reader catches up first.
+        """
+        only = {"labels": _drawn(labels), "ids": _drawn(ids), "explain": explain}
+        return self._search(lambda index: index.search(X, k, distance, **only), payloads=payloads)
+
+    def search_like(
+        self,
+        entries: Iterable[Any],
+        k: int = 10,
+        distance: str = "asymmetric",
+        *,
+        labels: Iterable[Hashable] | None = None,
+        ids: Iterable[Any] | None = None,
+        explain: bool = False,
+        payloads: bool = False,
+    ) -> Matches:
+        """Return the k nearest entries of entries, given by their ids; see `Index.search_like`.
+
+        Their features are read from the file: the search waits for a commit that is under way, and
+        a reader catches up first. Options are those of `search`.
+        """
+        entries = _drawn(entries)
+        only = {"labels": _drawn(labels), "ids": _drawn(ids), "explain": explain}
+        return self._search(
+            lambda index: index.search_like(entries, k, distance, **only),
+            features=True,
+            payloads=payloads,
+        )
+
+    def search_radius(
+        self,
+        X: ArrayLike | Codes,
+        r: float,
+        distance: str = "hamming",
+        *,
+        explain: bool = False,
+        payloads: bool = False,
+    ) -> Matches:
+        """Return all entries no farther than r, nearest first; options are those of `search`."""
+        return self._search(
+            lambda index: index.search_radius(X, r, distance, explain=explain), payloads=payloads
+        )
+
+    def _search(
+        self, search: Callable[[Index], Matches], *, payloads: bool, features: bool = False
+    ) -> Matches:
+        """Search memory, and the file at the same state for what is only there."""
+        with self._in_file() if payloads or features else nullcontext():
+            with self._in_memory() as state:
+                matches = search(state.index)
+                if not payloads:
+                    return matches
+                found = np.arange(matches.ids.shape[1]) < matches.counts[:, None]
+                places = state.index.find(matches.ids[found])
+            flat = iter(read_payloads(self._store, places))
+        rows = [list(islice(flat, n)) for n in matches.counts.tolist()]
+        return replace(matches, payloads=rows)
+
+    # The file
+
+    def stats(self) -> dict[str, Any]:
+        """Return counts, sizes and versions for an operator.
+
+        `commit` and `last_refresh` are those of the last write that was made durable.
+        """
+        with self._in_memory() as state:
+            hasher, store = state.hasher, self._store
+            return {
+                "path": None if store.path is None else str(store.path),
+                **state.index.stats(),
+                "method": hasher.method,
+                "learned": learned(hasher),
+                "dim": hasher.n_features_in_,
+                "bits": hasher.bits,
+                "bytes": store.bytes_on_disk,
+                "commit": store.commit,
+                "last_refresh": store.about["refreshed"],
+            }
+
+    def catch_up(self) -> bool:
+        """Move a collection opened for reading to the newest state; return whether it is newer."""
+        with self._writer_lock:
+            before = self._store.commit
+            with self._in_file():
+                return self._store.commit != before
+
+    def _catch_up(self) -> None:
+        """Bring memory to the state at which the file is kept."""
+        store, state = self._store, self._load()
+        before, parts, about = store.commit, store.parts, store.about
+        store.load_listing()
+        if store.commit != before:
+            self._loaded = None  # stays so if anything fails from here on
+            self._loaded = read_newer(store, parts, about, state)
+
+    def snapshot(self, path: str | os.PathLike[str]) -> None:
+        """Copy the last commit to a new file, compactly.
+
+        The file appears whole or not at all, and never replaces another. Calls of other threads go
+        on meanwhile; only those that write to a collection in memory wait.
+        """
+        with self._writer_lock if self._store.path is None else nullcontext():
+            self._store.copy_to(Path(path))
+
+    def close(self) -> None:
+        """Close the file. Calls after this raise `ReadOnlyError`."""
+        with self._writer_lock, self._state_lock:
+            self._loaded = None
+            self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        mode = ", readonly=True" if self._store.readonly else ""
+        return f"<everhash.Collection {self._store.name}{mode}>"
+
+
+def _drawn(values: Any) -> Any:
+    """Return an iterator's values as a list, anything else as it is.
+
+    A generator may call the collection itself, which it must not do while a search has a lock.
+    """
+    return list(values) if isinstance(values, Iterator) else values

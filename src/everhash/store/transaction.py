@@ -1,0 +1,101 @@
+"""Transactions: changes of parts and blobs that the file gets all or none of."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from everhash.errors import CollectionFileError
+from everhash.store.attached import Tally, write_blobs
+from everhash.store.creation import PUT, read_head, write_head
+from everhash.store.parts import Listing, Part, PartKey, checksum
+from everhash.store.schema import add_attached_table
+from everhash.store.sqlite_errors import typed_errors
+
+if TYPE_CHECKING:
+    from everhash.store.store import Store
+
+DELETE = "DELETE FROM part WHERE kind = ? AND start = ?"
+
+
+class Transaction:
+    """Parts, blobs and head as they will be after the commit."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.commit = store.commit + 1
+        self.parts = Listing(store.parts)
+        self.about = dict(store.about)
+        self.attached = store.attached
+
+    def put(self, key: PartKey, rows: int, data: bytes) -> None:
+        """Write a part, in place of the one of that name."""
+        total = checksum(key, rows, self.commit, data)
+        self._store.run(PUT, (*key, rows, self.commit, total, data))
+        self.parts[key] = Part(rows, self.commit, total)
+
+    def delete(self, key: PartKey) -> None:
+        """Remove a part."""
+        self._store.run(DELETE, key)
+        del self.parts[key]
+
+    def attach(self, blobs: Mapping[int, bytes | None]) -> None:
+        """Write blobs in place of those with their numbers; None deletes one."""
+        connection, name = self._store.connection, self._store.name
+        if self.attached is None:
+            if all(data is None for data in blobs.values()):
+                return
+            add_attached_table(connection)
+            self.attached = Tally(0, 0)
+        self.attached = write_blobs(connection, blobs, self.attached, name)
+
+
+@contextmanager
+def transact(store: Store) -> Iterator[Transaction]:
+    """Begin a transaction; commit when the block ends, roll back if it or the commit fails."""
+    with typed_errors(store.name):
+        store.run("BEGIN IMMEDIATE")
+        committing = False
+        try:
+            change = Transaction(store)
+            yield change
+            _give_back_space(store)
+            _write_head(store, change)
+            committing = True
+            store.run("COMMIT")
+        except BaseException:
+            if store.connection.in_transaction:
+                store.run("ROLLBACK")
+            if committing:
+                _erase_from_log(store)
+            raise
+
+
+def _erase_from_log(store: Store) -> None:
+    """Write over a commit that failed: whole in the log, a crash would bring it back.
+
+    It can be whole if all that failed was the disk's sync. A commit that was made, and interrupted
+    right after, stays as it is.
+    """
+    with suppress(sqlite3.Error, MemoryError, CollectionFileError):
+        store.run("BEGIN IMMEDIATE")
+        if read_head(store.connection, store.name)["commit"] == store.commit:
+            _write_head(store, store)
+            store.run("COMMIT")
+    with suppress(sqlite3.Error, MemoryError):
+        if store.connection.in_transaction:
+            store.run("ROLLBACK")
+
+
+def _write_head(store: Store, state: Store | Transaction) -> None:
+    write_head(store.connection, state.about, state.commit, state.parts, state.attached)
+
+
+def _give_back_space(store: Store) -> None:
+    """Return free pages to the file system once they are a quarter of the file."""
+    free = int(store.run("PRAGMA freelist_count").fetchone()[0])
+    if free > 64 and 4 * free > int(store.run("PRAGMA page_count").fetchone()[0]):
+        for _ in range(free):  # Python takes a single step of this statement, which is a page
+            store.run("PRAGMA incremental_vacuum(1)")
