@@ -19,9 +19,9 @@ from sklearn.datasets import load_digits
 
 import everhash
 from everhash import Collection, RemoteCollection
-from everhash.errors import EverhashError, LimitError, ReadOnlyError, ServiceError
+from everhash.errors import EverhashError, ReadOnlyError, ServiceError
 from everhash.index.refresh import report_of
-from tests.unit.serve.serving import NPY, error_of, npy, serving
+from tests.unit.serve.serving import serving
 
 ALL, TRUTH = load_digits(return_X_y=True)
 ALL = ALL.astype(np.float32)
@@ -473,17 +473,23 @@ def test_options_that_cannot_be_used_are_refused_alike(twins: Twins) -> None:
 # What only a service has
 
 
-def test_more_rows_than_a_write_may_have_are_refused_as_the_service_would(twins: Twins) -> None:
-    rows = np.zeros((10_001, 64), np.float32)
-    error = outcome(twins.remote, "add", rows)
-    assert isinstance(error, LimitError)
-    told = error_of(twins.served.send("/add", npy(rows), NPY))
-    assert (told["code"], told["message"], told["hint"]) == (
-        "LimitError",
-        error.message,
-        error.hint,
-    )
-    assert len(twins.remote) == 0
+def test_more_rows_than_a_request_may_have_are_written_in_several(twins: Twins) -> None:
+    rows = np.random.default_rng(0).normal(size=(10_003, 64)).astype(np.float32)
+    assert twins.both("add", rows) == list(range(10_003))
+    twins.both("attach", range(10_003), payloads=[None, 7] * 5001 + [None])
+    assert twins.both("remove", range(0, 10_003, 4000)) == 3
+    assert len(twins.both("get", [1, 3, 10_002])) == 3
+
+
+def test_payloads_come_with_matches(twins: Twins) -> None:
+    payloads = [{"n": n} if n % 3 else None for n in range(40)]
+    twins.both("ingest", ALL[:40], TRUTH[:40], payloads=payloads)
+    for n in (1, 30):  # as JSON, and as a table
+        for call, options in (("search", {"k": 5}), ("search_radius", {"r": 4})):
+            found = twins.both(call, PROBES[:1].repeat(n, axis=0), payloads=True, **options)
+            assert [len(row) for row in found.payloads] == found.counts.tolist()
+            assert found.payloads[0][0] == payloads[found.ids[0][0]]
+    assert twins.both("search_like", [1, 2], payloads=True).payloads[0][0] is not None
 
 
 def test_a_service_for_reading_refuses_writes(tmp_path: Path) -> None:
@@ -516,14 +522,14 @@ def test_keys_are_asked_for() -> None:
                 everhash.connect(url, wrong)
         with everhash.connect(url, secrets["read"][0]) as reader:
             assert len(reader) == 0
-            with pytest.raises(ServiceError, match="not enough"):
+            with pytest.raises(ServiceError, match="may only read"):
                 reader.add(ALL[:1])
         with everhash.connect(url, secrets["write"][0]) as writer:
             assert writer.add(ALL[:1]) == [0]
 
 
 def test_connect_waits_for_a_service_that_is_opening(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("everhash.client.service.PAUSE", 0.02)
+    monkeypatch.setattr("everhash.client.session.PAUSE", 0.02)
     opened = threading.Event()
     with everhash.create(None, 64, 16) as col:
 

@@ -50,19 +50,16 @@ def serve_scans(
     The stream comes from a client of the service, so that whoever watches hears of every write.
     """
     from everhash.serve.app import make_app
-    from everhash.serve.running import bind, run
+    from everhash.serve.server import bind, run
 
     listening = bind(HOST, port)
     url = f"http://{HOST}:{listening.getsockname()[1]}"
     app = make_app(make)
     arriving = watchable(scans, np.random.default_rng(seed))
-    feeder = Thread(target=_feed, args=(url, arriving, pace, app.state.service), daemon=True)
-
-    def started() -> None:
-        typer.echo(f"open {url} and watch {len(scans.X)} digits arrive; Ctrl-C ends it")
-        feeder.start()
-
-    run(app, listening, started)
+    feeder = Thread(target=_feed, args=(url, arriving, pace, app.service), daemon=True)
+    typer.echo(f"open {url} and watch {len(scans.X)} digits arrive; Ctrl-C ends it")
+    feeder.start()
+    run(app, listening)
 
 
 def watchable(scans: Scans, rng: np.random.Generator) -> Scans:

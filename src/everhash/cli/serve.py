@@ -47,7 +47,7 @@ def serve(
     """
     from everhash.serve.app import make_app
     from everhash.serve.keys import read_keys
-    from everhash.serve.running import bind, run
+    from everhash.serve.server import bind, run
 
     known = None if keys is None else read_keys(keys)
     opener = partial(everhash.open, path, readonly=readonly)
@@ -56,8 +56,8 @@ def serve(
     find(path)  # before anybody is told that it is served
     listening = bind(host, port)
     address = f"[{host}]" if ":" in host else host
-    line = f"serving {shown(path)} at http://{address}:{listening.getsockname()[1]}"
-    run(app, listening, lambda: typer.echo(line))
+    typer.echo(f"serving {shown(path)} at http://{address}:{listening.getsockname()[1]}")
+    run(app, listening)
 
 
 def is_local(host: str) -> bool:

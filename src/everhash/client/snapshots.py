@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from everhash.client.connections import Request
-from everhash.client.service import FOREIGN, Service
+from everhash.client.session import FOREIGN, Call, Session
 from everhash.errors import ServiceError, StoreError
 from everhash.store.connection import check_free
+from everhash.store.creation import new_file
 from everhash.store.lock import WriterLock
-from everhash.store.making import appearing
+from everhash.wire.media import SQLITE
 
 MAGIC = b"SQLite format 3\0"
 
 
-def write_snapshot(path: Path, service: Service, request: Request) -> None:
-    """Fetch a collection's file. What is there under its name is never replaced."""
+def write_snapshot(path: Path, session: Session) -> None:
+    """Fetch a collection's file. A file that is there under its name is never replaced."""
     check_free(path)
     lock = WriterLock(path)
     arriving = path.with_name(f".{path.name}.arriving")
     try:
-        with service.answering(request) as reply:
-            start = _write(arriving, reply.pieces(), path)
+        with session.open(Call("/snapshot", accept=SQLITE)) as response:
+            start = _write(arriving, session.pieces(response), path)
         if start != MAGIC:
-            raise ServiceError(f"{service.name}: what came is no collection's file", hint=FOREIGN)
-        with appearing(path) as partial:
+            raise ServiceError(f"{session.name}: the answer is no collection's file", hint=FOREIGN)
+        with new_file(path) as partial:
             arriving.replace(partial)
     finally:
         arriving.unlink(missing_ok=True)
@@ -33,15 +33,13 @@ def write_snapshot(path: Path, service: Service, request: Request) -> None:
 
 
 def _write(arriving: Path, pieces: Iterator[bytes], path: Path) -> bytes:
-    """Write pieces down and return how the first begins."""
+    """Write pieces to a file and return how the first begins."""
     start = b""
-    try:
-        with arriving.open("wb") as file:
-            for piece in pieces:
-                start = start or piece[: len(MAGIC)]
+    with arriving.open("wb") as file:
+        for piece in pieces:
+            start = (start + piece)[: len(MAGIC)] if len(start) < len(MAGIC) else start
+            try:
                 file.write(piece)
-    except ServiceError:  # an OSError too, but not of the disk
-        raise
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}") from None
+            except OSError as error:
+                raise StoreError(f"{path} cannot be written: {error.strerror}") from None
     return start

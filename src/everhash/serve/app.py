@@ -1,32 +1,38 @@
-"""The application: a collection's routes behind everything that guards them."""
+"""The application: the table's routes, each with its endpoint, behind one middleware."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
+from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
-from starlette.routing import BaseRoute
 
 from everhash.collection.collection import Collection
-from everhash.errors import InputError, OptionError, ServiceError
-from everhash.serve.access import ROLES, Access, no_route
-from everhash.serve.describing import describe
-from everhash.serve.errors import JSON, RefusedError, answer_to
-from everhash.serve.gate import Gate
-from everhash.serve.intake import Intake
+from everhash.errors import EverhashError, InputError, OptionError, ServiceError
+from everhash.serve.access import no_route
+from everhash.serve.bodies import explain as explain_problem
+from everhash.serve.docs_page import docs_page
+from everhash.serve.endpoints import Endpoint
+from everhash.serve.error_middleware import ErrorMiddleware
+from everhash.serve.errors import RefusedError, response_to
 from everhash.serve.keys import Keys
-from everhash.serve.outside import Outside
-from everhash.serve.routes_read import add_read_routes
-from everhash.serve.routes_search import add_search_routes, search
-from everhash.serve.routes_state import add_page, add_state_routes
-from everhash.serve.routes_write import add_write_routes
+from everhash.serve.openapi import describe, describe_route
+from everhash.serve.read_routes import read_endpoints, state_endpoints
+from everhash.serve.search_routes import FAST, search_endpoints
 from everhash.serve.service import Service
-from everhash.serve.shortcut import Shortcut
+from everhash.serve.write_routes import write_endpoints
+from everhash.wire.media import JSON
+from everhash.wire.routes import ROUTES
+
+STATIC = Path(__file__).parent / "static"
+FRESH = {"Cache-Control": "no-cache"}
+"""Browsers ask again each time, and get a file only if it has changed."""
 
 
 def make_app(
@@ -35,13 +41,13 @@ def make_app(
     keys: Keys | None = None,
     readonly: bool = False,
     public: bool = False,
-) -> FastAPI:
+) -> ErrorMiddleware:
     """Return an ASGI application that serves a collection.
 
     Args:
         collection: stays the caller's to close; or a function that opens one, which is called when
             the application starts, off the event loop, and closed when it stops.
-        keys: who may ask; None lets everybody in who asks from this machine.
+        keys: who may ask; None lets in whoever asks from this machine.
         readonly: refuse writes. A collection opened for reading is followed as others write to it.
         public: it will be reachable from other machines, which takes keys.
     """
@@ -59,50 +65,87 @@ def make_app(
         await service.stop()
 
     app = FastAPI(
-        title="everhash", docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=lifespan
+        title="everhash",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
     )
-    app.state.service = service
-    for add in (add_search_routes, add_state_routes, add_read_routes, add_write_routes):
-        add(app, service)
-    add_page(app)
-    _check_roles(app.routes)
-    app.add_exception_handler(HTTPException, _explained)
-    app.add_exception_handler(RequestValidationError, _explained)
-    # the last one stands outermost
-    app.add_middleware(Shortcut, path="/search", answer=partial(search, service))
-    app.add_middleware(Gate, metrics=service.metrics)
-    app.add_middleware(Intake)
-    app.add_middleware(Access, keys=keys)
-    app.add_middleware(Outside, service=service)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
-    return app
+    _add_routes(app, service)
+    _explain_errors(app, service)
+    # around the framework instead of inside: a search then passes none of its layers
+    return ErrorMiddleware(app, service, keys, FAST)
 
 
-def _check_roles(routes: list[BaseRoute]) -> None:
-    """Refuse a route of which nobody has said who may ask for it."""
-    for route in routes:
-        if getattr(route, "path", None) not in ROLES:
-            raise LookupError(f"{route} has no role in everhash.serve.access")
+def _add_routes(app: FastAPI, service: Service) -> None:
+    """Add an endpoint for each row of the table; a row or an endpoint too many is a KeyError."""
+    endpoints = {
+        **search_endpoints(service),
+        **state_endpoints(service),
+        **read_endpoints(service),
+        **write_endpoints(service),
+        **_page_endpoints(app),
+    }
+    for route in ROUTES:
+        if route.path == "/static":
+            app.mount("/static", _FreshFiles(directory=STATIC), name="static")
+        elif route.answer is None and route.returns in (JSON, "text/html"):
+            app.add_api_route(route.path, endpoints.pop(route.path), include_in_schema=False)
+        else:
+            app.add_api_route(route.path, endpoints.pop(route.path), **describe_route(route))
+    if endpoints:
+        raise LookupError(f"no row in the table of routes for {sorted(endpoints)}")
 
 
-async def _explained(request: Request, raised: Exception) -> Response:
-    """Answer in our own shape what the framework refuses."""
-    status, headers, content = answer_to(_refusal(request, raised))
-    return Response(content, status, headers, media_type=JSON.decode())
+def _page_endpoints(app: FastAPI) -> dict[str, Endpoint]:
+    async def page() -> Response:
+        return FileResponse(STATIC / "index.html", headers=FRESH)
+
+    async def document() -> Response:
+        return JSONResponse(describe(app))
+
+    async def docs() -> Response:
+        return HTMLResponse(docs_page(describe(app)))
+
+    return {"/": page, "/openapi.json": document, "/docs": docs}
 
 
-def _refusal(request: Request, raised: Exception) -> RefusedError:
+class _FreshFiles(StaticFiles):
+    """Files that browsers ask for again, and get only if they have changed."""
+
+    def file_response(self, *arguments: Any, **options: Any) -> Response:
+        """Return a file."""
+        response = super().file_response(*arguments, **options)
+        response.headers.update(FRESH)
+        return response
+
+
+def _explain_errors(app: FastAPI, service: Service) -> None:
+    """Answer in our own form whatever an endpoint or the framework raises."""
+
+    async def explain(request: Request, raised: Exception) -> Response:
+        status, headers, content = response_to(_refusal(request, raised), service.path)
+        return Response(content, status, headers, media_type=JSON)
+
+    kinds = (HTTPException, RequestValidationError, RefusedError, EverhashError, Exception)
+    for kind in kinds:
+        app.add_exception_handler(kind, explain)
+
+
+def _refusal(request: Request, raised: Exception) -> Exception:
     if isinstance(raised, RequestValidationError):
         first: dict[str, Any] = raised.errors()[0]
-        where = ".".join(str(part) for part in first["loc"][1:])
-        return RefusedError(422, InputError(f"{where}: {first['msg']}", hint="see /openapi.json"))
-    path = f"{request.url.path!r:.80}"
-    if isinstance(raised, HTTPException) and raised.status_code == 404:
+        return explain_problem({**first, "loc": first["loc"][1:]})
+    if not isinstance(raised, HTTPException):
+        return raised
+    status = raised.status_code
+    if status == 404:
         return no_route(request.url.path)
-    if isinstance(raised, HTTPException) and raised.status_code == 405:
+    if status == 405:
         allowed = dict(raised.headers or {})
         hint = f"allowed: {allowed.get('Allow', 'another one')}"
-        error = InputError(f"{request.method:.20} is not a method of {path}", hint=hint)
-        return RefusedError(405, error, allowed)
-    status = raised.status_code if isinstance(raised, HTTPException) else 500
+        problem = f"{request.method:.20} is not a method of {request.url.path!r:.80}"
+        return RefusedError(405, InputError(problem, hint=hint), allowed)
     return RefusedError(status, ServiceError(f"status {status}", hint="see the service's log"))

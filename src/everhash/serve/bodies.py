@@ -1,119 +1,153 @@
 """What a body holds: JSON, an array of NumPy, or an Arrow table. Nothing in it is believed.
 
-Sizes are held against the bytes that came before anything is allocated for them.
+Sizes are compared with the bytes that came before anything is allocated for them.
 """
 
 from __future__ import annotations
 
 import io
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
+from pydantic_core import from_json
 
 from everhash import limits as library
-from everhash.errors import FeatureTypeError, InputError, LimitError
-from everhash.serve.answers import ARROW
-from everhash.serve.arrow import read_table
-from everhash.serve.errors import too_large, unsupported
+from everhash.errors import (
+    EverhashError,
+    FeatureTypeError,
+    InputError,
+    LimitError,
+    OptionError,
+    TooLargeError,
+)
+from everhash.serve.errors import unsupported
+from everhash.serve.schemas import Request
 from everhash.sources.npy_header import NpyHeader
+from everhash.wire.arrow import read_rows
+from everhash.wire.media import ARROW, JSON, NPY, media_type
 
-NPY = "application/x-npy"
-JSON = "application/json"
-NESTED = 1_000_000
+MAX_NESTED = 1_000_000
 """Lists and objects of a JSON body; each takes far more memory than the two bytes it is sent in."""
-KINDS = {("f", 2), ("f", 4), ("f", 8), *((kind, size) for kind in "iu" for size in (1, 2, 4, 8))}
+NUMBERS = {("f", 2), ("f", 4), ("f", 8), *((kind, size) for kind in "iu" for size in (1, 2, 4, 8))}
 """Types of numbers that rows may have, and their bytes."""
-FIELDS = {"id": "ids", "label": "labels", "payload": "payloads", "thumbnail": "thumbnails"}
-"""What the columns of a table are called in JSON."""
+IN_QUERY: dict[str, Callable[[str], Any]] = {
+    "k": int,
+    "r": float,
+    "distance": str,
+    "payloads": {"true": True, "false": False}.__getitem__,
+}
+"""Options that may stand in the query string, where the body has no place for them."""
+R = TypeVar("R", bound=Request)
 
 
-class Given(NamedTuple):
-    """What a request has brought."""
-
-    fields: dict[str, Any]
-    """By name, as JSON has them."""
-    plain: bool
-    """Whether it came as JSON: labels, payloads and thumbnails are then still in JSON's form."""
-
-
-def read_body(content: bytes, content_type: str, fields: frozenset[str], most: int) -> Given:
-    """Return the fields of a body.
-
-    Args:
-        content: the body.
-        content_type: what it says it is.
-        fields: names it may have; where "rows" is none of them it has to be JSON.
-        most: rows it may have.
-    """
-    kind = content_type.partition(";")[0].strip().lower()
-    if kind == JSON:
-        return Given(read_json(content, fields), plain=True)
-    if kind == NPY and "rows" in fields:
-        return Given({"rows": read_npy(content, most)}, plain=False)
-    if kind == ARROW and "rows" in fields:
-        columns = read_table(content, most)
-        told = {FIELDS.get(name, "rows"): column for name, column in columns.items()}
-        _check_names(told, fields)
-        return Given(told, plain=False)
-    kinds = (JSON, NPY, ARROW) if "rows" in fields else (JSON,)
-    raise unsupported(
-        f"a body of type {kind[:80]!r} cannot be read here",
-        f"send it with Content-Type {' or '.join(kinds)}",
-    )
-
-
-def read_json(content: bytes, fields: frozenset[str]) -> dict[str, Any]:
-    """Return a JSON object that has no other fields than these."""
-    from pydantic_core import from_json
-
-    if len(content) > NESTED and content.count(b"[") + content.count(b"{") > NESTED:
-        raise too_large(f"JSON of more than {NESTED} lists and objects", "send rows as .npy")
+def read_body(
+    model: type[R], content: bytes, content_type: str, query: Mapping[str, str] | None = None
+) -> R:
+    """Return the request that a body and a query string make."""
+    kind = media_type(content_type)
     try:
-        told = from_json(content or b"{}", cache_strings="keys")
-    except ValueError as error:
-        raise InputError(f"the body is no JSON: {error!s:.200}", hint="an object") from None
-    if not isinstance(told, dict):
-        raise InputError(
-            f"expected a JSON object, got a {type(told).__name__}", hint=f"fields: {_named(fields)}"
+        if kind == JSON:
+            _check_nesting(content)
+            if not query:
+                return model.model_validate_json(content)
+            fields = _object(content)
+        elif kind in (NPY, ARROW) and model.max_rows:
+            return _read_table(model, content, kind, query or {})
+        else:
+            kinds = (JSON, NPY, ARROW) if model.max_rows else (JSON,)
+            raise unsupported(
+                f"a body of type {kind[:80]!r} is not read here",
+                f"send it with Content-Type {' or '.join(kinds)}",
+            )
+        return model.model_validate({**_options(model, query), **fields})
+    except ValidationError as error:
+        raise explain(error.errors(include_url=False)[0]) from None
+
+
+def _read_table(model: type[R], content: bytes, kind: str, query: Mapping[str, str]) -> R:
+    """Return the request of an array or a table, whose rows need no look at each number here."""
+    if kind == NPY:
+        fields: dict[str, Any] = {"rows": read_npy(content, model.max_rows)}
+    else:
+        fields = read_rows(content, model.max_rows)
+    rows = fields.pop("rows")
+    request = model.model_validate({**_options(model, query), **fields, "rows": []})
+    request.rows = rows  # type: ignore[attr-defined]
+    return request
+
+
+def _check_nesting(content: bytes) -> None:
+    if len(content) > MAX_NESTED and content.count(b"[") + content.count(b"{") > MAX_NESTED:
+        raise TooLargeError(
+            f"JSON of more than {MAX_NESTED} lists and objects", hint="send rows as .npy"
         )
-    _check_names(told, fields)
-    return told
 
 
-def _check_names(told: dict[str, Any], fields: frozenset[str]) -> None:
-    if not told.keys() <= fields:
-        unknown = next(name for name in told if name not in fields)
-        raise InputError(f"field {unknown!r:.80} is unknown here", hint=f"fields: {_named(fields)}")
+def _object(content: bytes) -> dict[str, Any]:
+    try:
+        fields = from_json(content)
+    except ValueError as error:
+        raise InputError(f"the body is no JSON: {error!s:.200}", hint="send an object") from None
+    if not isinstance(fields, dict):
+        raise InputError("the body is no JSON object", hint='such as {"rows": [[0.1, 2, -3]]}')
+    return fields
 
 
-def _named(fields: frozenset[str]) -> str:
-    return ", ".join(sorted(fields))
+def _options(model: type[Request], query: Mapping[str, str]) -> dict[str, Any]:
+    """Return the options that stand in the query string."""
+    found: dict[str, Any] = {}
+    for name, text in query.items():
+        if name in IN_QUERY and name in model.model_fields:
+            try:
+                found[name] = IN_QUERY[name](text)
+            except (ValueError, KeyError):
+                raise OptionError(f"{name} cannot be {text!r:.40}", hint="see /docs") from None
+    return found
 
 
-def read_npy(content: bytes, most: int) -> NDArray[Any]:
+def explain(problem: Mapping[str, Any]) -> EverhashError:
+    """Return the error that says what pydantic found wrong first."""
+    own = problem.get("ctx", {}).get("error")
+    if isinstance(own, EverhashError):
+        return own
+    kind, place = problem["type"], [str(part) for part in problem["loc"]]
+    field, where = (place[0] if place else ""), ".".join(place)
+    if kind == "too_long":
+        n, most = problem["ctx"]["actual_length"], problem["ctx"]["max_length"]
+        return TooLargeError(f"{n} {field}, at most {most} a request", hint="split the request")
+    if field == "rows" and kind == "float_type":
+        return FeatureTypeError(f"row {place[1]}: features must be numbers", hint="see /docs")
+    said = problem["msg"][:200]
+    message = {
+        "missing": f"field {where!r} is missing",
+        "extra_forbidden": f"field {where!r:.80} is unknown here",
+    }.get(kind, f"{where or 'the body'}: {said[:1].lower()}{said[1:]}")
+    error = OptionError if field in ("explain", "payloads") else InputError
+    return error(message, hint="see /docs")
+
+
+def read_npy(content: bytes, max_rows: int) -> NDArray[Any]:
     """Return the (n, d) array that a .npy file holds, without copying it."""
-    stored = NpyHeader(io.BytesIO(content), len(content), "the body")
-    if len(stored.shape) != 2 or not all(type(n) is int for n in stored.shape):
-        shape = f"shape {stored.shape!s:.80}"
+    header = NpyHeader(io.BytesIO(content), len(content), "the body")
+    if len(header.shape) != 2 or not all(type(n) is int for n in header.shape):
+        shape = f"shape {header.shape!s:.80}"
         raise InputError(f"expected an array of rows (n, d), got {shape}", hint="X.reshape(n, d)")
-    if (stored.dtype.kind, stored.dtype.itemsize) not in KINDS:
-        message = f"features must be numbers, got {stored.dtype!s:.80}"
+    if (header.dtype.kind, header.dtype.itemsize) not in NUMBERS:
+        message = f"features must be numbers, got {header.dtype!s:.80}"
         raise FeatureTypeError(message, hint="np.save(file, X.astype(np.float32))")
-    check_count(stored.shape[0], most, "rows")
-    if stored.shape[1] > library.DIMS:
-        message = f"{stored.shape[1]} features, at most {library.DIMS}"
+    n, dims = header.shape
+    if n > max_rows:
+        raise TooLargeError(f"{n} rows, at most {max_rows} a request", hint="split the request")
+    if dims > library.DIMS:
+        message = f"{dims} features, at most {library.DIMS}"
         raise LimitError(message, hint="send rows of fewer features")
-    if stored.size != len(content) - stored.offset:
-        there = len(content) - stored.offset
-        message = f"the body: expected {stored.size} bytes for shape {stored.shape}, got {there}"
+    there = len(content) - header.offset
+    if header.size != there:
+        message = f"the body: expected {header.size} bytes for shape {header.shape}, got {there}"
         raise InputError(message, hint="send one array and nothing else")
-    order = stored.shape[::-1] if stored.fortran else stored.shape
-    rows = np.frombuffer(content, stored.dtype, offset=stored.offset).reshape(order)
-    return rows.T if stored.fortran else rows
-
-
-def check_count(n: int, most: int, what: str) -> None:
-    """Refuse more of something than a request may have."""
-    if n > most:
-        raise too_large(f"{n} {what}, at most {most} a request", "split the request")
+    order = header.shape[::-1] if header.fortran else header.shape
+    rows = np.frombuffer(content, header.dtype, offset=header.offset).reshape(order)
+    return rows.T if header.fortran else rows

@@ -1,10 +1,10 @@
-"""One shape for every error, and the status that goes with each class.
+"""One form for every error, and the status that goes with each class.
 
     {"error": {"code": "DimensionError", "message": …, "hint": …, "status": 422, "exit": 2,
                "values": {"expected": 64, "got": 3}}}
 
-`code` is the class in `everhash.errors`, `exit` what the command line would end with, `values` the
-numbers and ids that the error carries as attributes.
+`code` is the class in `everhash.errors`, `exit` the exit code of the command line, `values` the
+numbers and ids that the error carries.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from everhash import errors
-from everhash.errors import EverhashError, InputError, LimitError, ServiceError, exit_code
+from everhash.errors import EverhashError, InputError, ServiceError, exit_code
 
 STATUS: dict[type[EverhashError], int] = {
     errors.DuplicateIdError: 409,
     errors.StaleCodesError: 409,
+    errors.TooLargeError: 413,
     errors.InputError: 422,
     errors.NotOnlineError: 422,
     errors.UnknownNameError: 404,
     errors.NotFittedError: 409,
     errors.ReadOnlyError: 409,
+    errors.DiskFullError: 507,
     errors.LockedError: 503,
     errors.StoreError: 503,
     errors.CollectionFileError: 500,
@@ -32,58 +34,23 @@ STATUS: dict[type[EverhashError], int] = {
     errors.ServiceError: 503,
 }
 """The first class that fits decides."""
-FULL = "disk is full"
-VALUES = ("expected", "got", "row", "id")
-JSON = b"application/json"
+MEANINGS = {
+    401: "No key, or an unknown one.",
+    403: "A key for less, another Host, or a page of another site.",
+    404: "No such entry, label, job or route.",
+    405: "Another method is needed.",
+    408: "The body took too long.",
+    409: "Not as things stand: an id that is taken, a collection served for reading.",
+    413: "More rows, queries or bytes than a request may have.",
+    415: "A body of another type.",
+    422: "Something sent cannot be used.",
+    500: "An error of the service.",
+    503: "Too many requests, starting, stopping, or out of time; Retry-After says when.",
+    507: "The disk is full.",
+}
+"""How any request may end."""
 CLOSE = {"Connection": "close"}
-SOON = {"Retry-After": "1"}
-
-
-class RefusedError(Exception):
-    """A request refused by the service itself, with a status of its own."""
-
-    def __init__(
-        self, status: int, error: EverhashError, headers: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__(str(error))
-        self.status, self.error, self.headers = status, error, dict(headers or {})
-
-
-def too_large(message: str, hint: str) -> RefusedError:
-    """Return the refusal of more rows, queries or bytes than a request may have."""
-    return RefusedError(413, LimitError(message, hint=hint))
-
-
-def busy(message: str, hint: str = "try again in a second") -> RefusedError:
-    """Return the refusal of what could be done later."""
-    return RefusedError(503, ServiceError(message, hint=hint), SOON)
-
-
-def unsupported(message: str, hint: str) -> RefusedError:
-    """Return the refusal of a body of another kind than can be read."""
-    return RefusedError(415, InputError(message, hint=hint))
-
-
-def status_of(error: EverhashError) -> int:
-    """Return the status of the library's own errors."""
-    if isinstance(error, errors.StoreError) and FULL in error.message:
-        return 507
-    return next((status for kind, status in STATUS.items() if isinstance(error, kind)), 500)
-
-
-def describe(error: EverhashError, status: int | None = None) -> dict[str, Any]:
-    """Return an error as JSON tells it."""
-    told: dict[str, Any] = {
-        "code": type(error).__name__,
-        "message": error.message,
-        "hint": error.hint,
-        "status": status_of(error) if status is None else status,
-        "exit": exit_code(error),
-    }
-    values = {name: vars(error)[name] for name in VALUES if name in vars(error)}
-    return {**told, "values": values} if values else told
-
-
+RETRY = {"Retry-After": "1"}
 INTERNAL: dict[str, Any] = {
     "code": "InternalError",
     "message": "something went wrong in the service",
@@ -93,24 +60,59 @@ INTERNAL: dict[str, Any] = {
 }
 
 
-def describe_any(error: Exception) -> dict[str, Any]:
-    """Return whatever was raised as JSON tells it."""
+class RefusedError(Exception):
+    """A request that the service itself refuses, with a status of its own."""
+
+    def __init__(
+        self, status: int, error: EverhashError, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(str(error))
+        self.status, self.error, self.headers = status, error, dict(headers or {})
+
+
+class ClientGoneError(Exception):
+    """The client has left before it was answered."""
+
+
+def busy(message: str, hint: str = "try again in a second", **headers: str) -> RefusedError:
+    """Return the refusal of what could be done later."""
+    return RefusedError(503, ServiceError(message, hint=hint), {**RETRY, **headers})
+
+
+def unsupported(message: str, hint: str) -> RefusedError:
+    """Return the refusal of a body whose type is not read."""
+    return RefusedError(415, InputError(message, hint=hint))
+
+
+def status_of(error: EverhashError) -> int:
+    """Return the status of one of the library's errors."""
+    return next((status for kind, status in STATUS.items() if isinstance(error, kind)), 500)
+
+
+def describe(error: Exception, path: Path | None = None) -> dict[str, Any]:
+    """Return an error as JSON. The folder of the collection's file, at `path`, is left out."""
     if isinstance(error, RefusedError):
-        return describe(error.error, error.status)
-    return describe(error) if isinstance(error, EverhashError) else INTERNAL
+        status, error = error.status, error.error
+    elif isinstance(error, EverhashError):
+        status = status_of(error)
+    else:
+        return INTERNAL
+    message = error.message if path is None else error.message.replace(str(path), path.name)
+    described = {
+        "code": type(error).__name__,
+        "message": message,
+        "hint": error.hint,
+        "status": status,
+        "exit": exit_code(error),
+    }
+    values = {name: getattr(error, name) for name in error.carries}
+    return {**described, "values": values} if values else described
 
 
-def without_path(told: dict[str, Any], path: Path | None) -> dict[str, Any]:
-    """Return an error that names a file and not where it is."""
-    if path is None:
-        return told
-    return {**told, "message": told["message"].replace(str(path), path.name)}
-
-
-def answer_to(error: Exception, path: Path | None = None) -> tuple[int, dict[str, str], bytes]:
-    """Return status, headers and body for whatever was raised; `path` is nobody's business."""
-    told = without_path(describe_any(error), path)
+def response_to(error: Exception, path: Path | None) -> tuple[int, dict[str, str], bytes]:
+    """Return status, headers and body of the answer to a request that failed."""
+    described = describe(error, path)
     headers = error.headers if isinstance(error, RefusedError) else {}
-    if told["status"] == 503:
-        headers = {**SOON, **headers}
-    return told["status"], headers, json.dumps({"error": told}).encode()
+    if described["status"] == 503:
+        headers = {**RETRY, **headers}
+    return described["status"], headers, json.dumps({"error": described}).encode()

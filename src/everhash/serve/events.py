@@ -1,4 +1,4 @@
-"""What happens, told to whoever listens: server-sent events."""
+"""What happens, as server-sent events."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from everhash.serve import limits
 from everhash.serve.errors import busy
 
 PING = 15.0
-"""Seconds of silence after which a comment is sent, so that nobody in between hangs up."""
+"""Seconds of silence after which a comment is sent, so that no proxy closes the connection."""
 BACKLOG = 256
 """Events that may wait for a slow listener before it is dropped."""
-FIRST = 20
-"""Ids an event names."""
-NEW_LABELS = 100
-"""New labels an event names."""
-
+FIRST_IDS = 20
+"""Ids that an event names."""
+FIRST_LABELS = 100
+"""New labels that an event names."""
+TYPES = ("stats", "learned", "forgotten", "added", "labelled", "removed", "refreshed")
 Event = tuple[str, dict[str, Any]]
-"""Its type, and what it says."""
+"""Its type and its data."""
 
 
-def text_of(event: Event) -> bytes:
+def encode(event: Event) -> bytes:
     r"""Return an event as it is sent.
 
-    >>> text_of(("removed", {"count": 1}))
+    >>> encode(("removed", {"count": 1}))
     b'event: removed\ndata: {"count":1}\n\n'
     """
     kind, data = event
@@ -39,8 +39,8 @@ class Listener:
     def __init__(self) -> None:
         self.queue: asyncio.Queue[bytes | None] = asyncio.Queue(BACKLOG)
 
-    def tell(self, text: bytes) -> bool:
-        """Let an event wait for this listener; False if it has fallen too far behind."""
+    def put(self, text: bytes) -> bool:
+        """Add an event; return False if the listener has fallen too far behind."""
         try:
             self.queue.put_nowait(text)
         except asyncio.QueueFull:
@@ -48,7 +48,7 @@ class Listener:
         return True
 
     def end(self) -> None:
-        """Let the connection end, whatever still waits."""
+        """End the connection, whatever still waits."""
         while not self.queue.empty():
             self.queue.get_nowait()
         self.queue.put_nowait(None)
@@ -64,12 +64,12 @@ class Events:
         return len(self._listeners)
 
     def publish(self, event: Event) -> None:
-        """Tell everybody; those who do not keep up are dropped and may come again."""
+        """Send an event to all; listeners that do not keep up are dropped and may reconnect."""
         if not self._listeners:
             return
-        text = text_of(event)
+        text = encode(event)
         for listener in list(self._listeners):
-            if not listener.tell(text):
+            if not listener.put(text):
                 listener.end()
                 self._listeners.discard(listener)
 
@@ -84,7 +84,7 @@ class Events:
         return listener
 
     async def stream(self, listener: Listener) -> AsyncIterator[bytes]:
-        """Go through a listener's events until it leaves or the service stops."""
+        """Yield a listener's events until it leaves or the service stops."""
         try:
             while True:
                 try:
@@ -98,7 +98,7 @@ class Events:
             self._listeners.discard(listener)
 
     def end(self) -> None:
-        """Let all listeners go: the service stops."""
+        """Disconnect all listeners: the service stops."""
         for listener in self._listeners:
             listener.end()
         self._listeners.clear()

@@ -1,189 +1,157 @@
-"""Fields of a request, in the forms the library takes."""
+"""Fields of requests as pydantic checks them, with the library's own rules and errors.
+
+A validator here may raise one of `everhash.errors`; `bodies.explain` takes it out again, so that a
+client gets the error that the library would raise.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
 from collections.abc import Hashable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from everhash import limits as library
 from everhash.errors import (
-    FeatureTypeError,
     IdError,
     InputError,
     LabelError,
     LimitError,
     ModelFileError,
-    OptionError,
+    TooLargeError,
 )
 from everhash.serve import limits
-from everhash.serve.bodies import Given, check_count
 from everhash.stream import as_label
+from everhash.wire.ids import ID_CHARACTERS
 from everhash.wire.labels import label_from_json
-from everhash.wire.options import DISTANCES
-
-MISSING = object()
-NUMBERS = {int, float, bool, type(None)}
-"""What stands in a row; null is not finite, and the library says so."""
-ROW = '{"rows": [[0.1, 2, -3]]} is one row of three features'
+from everhash.wire.matches import is_unicode
+from everhash.wire.options import DISTANCES, check_distance, check_k, check_radius
 
 
-def take(given: Given, name: str) -> Any:
-    """Return a field that has to be there."""
-    value = given.fields.get(name, MISSING)
-    if value is MISSING or value is None:
-        raise InputError(f"field {name!r} is missing", hint="see /openapi.json")
-    return value
-
-
-def rows_of(given: Given, most: int, what: str = "rows") -> NDArray[Any]:
-    """Return rows as an array; the library looks at what they hold."""
-    rows = take(given, "rows")
-    if isinstance(rows, np.ndarray):
-        check_count(len(rows), most, what)
-        return rows
-    listed = _listed(rows, "rows", most, what)
-    _check_numbers(listed)
+def _rows(rows: list[list[float]]) -> NDArray[Any]:
     try:
-        return np.asarray(listed)
-    except (ValueError, OverflowError) as error:
-        raise InputError(
-            f"X is no table of rows: {error!s:.200}", hint="rows of one length"
-        ) from None
+        return np.asarray(rows)
+    except ValueError:
+        raise InputError("rows of several lengths", hint="send rows of one length") from None
 
 
-def _check_numbers(listed: list[Any]) -> None:
-    """Refuse what is no number: in an array, each cell would be as wide as the longest text."""
-    for number, row in enumerate(listed):
-        if not isinstance(row, list):
-            problem = f"row {number}: expected a list of numbers, got {_kind(row)}"
-            raise InputError(problem, hint=ROW)
-        if not NUMBERS.issuperset(map(type, row)):
-            cell = next(cell for cell in row if type(cell) not in NUMBERS)
-            problem = f"row {number}: features must be numbers, got {_kind(cell)}"
-            raise FeatureTypeError(problem, hint=ROW)
+def _ids(values: list[Any]) -> list[Any]:
+    """Refuse ids that cannot be sent back; the library checks the rest."""
+    for value in values:
+        if isinstance(value, str) and not is_unicode(value):
+            raise IdError("an id is not Unicode", hint="it has half a surrogate pair")
+    return values
 
 
-def _listed(value: Any, name: str, most: int, what: str | None = None) -> list[Any]:
-    if not isinstance(value, list):
-        raise InputError(
-            f"field {name!r}: expected a list, got {_kind(value)}", hint="see /openapi.json"
+def _row_labels(values: list[Any]) -> list[Any]:
+    """Return the labels of rows: one, a set, or None each."""
+    several = sum(len(value) for value in values if isinstance(value, list))
+    if several > limits.ROW_LABELS:
+        raise TooLargeError(
+            f"{several} labels, at most {limits.ROW_LABELS} a request", hint="split the request"
         )
-    check_count(len(value), most, what or name)
-    return value
+    return [_labels_of(value, row) for row, value in enumerate(values)]
 
 
-def _kind(value: Any) -> str:
-    kinds = {dict: "an object", list: "a list", str: "a text", bool: "true or false"}
-    return "null" if value is None else kinds.get(type(value), "a number")
+def _labels_of(value: Any, row: int) -> Any:
+    if isinstance(value, list):
+        return {read_label(one, row) for one in value}
+    return None if value is None else read_label(value, row)
 
 
-def ids_of(given: Given, name: str = "ids", most: int = limits.ROWS) -> list[Any] | None:
-    """Return ids as they came, None where there are none; the library looks at each."""
-    value = given.fields.get(name)
-    if value is None:
-        return None
-    ids = _listed(value, name, most)
-    for one in ids:
-        if isinstance(one, str) and not is_text(one):
-            raise IdError("an id is not Unicode", hint="half a surrogate pair stands in it")
-    return ids
+def _labels(values: list[Any]) -> list[Any]:
+    """Return labels that a search is narrowed to."""
+    return [read_label(value, number) for number, value in enumerate(values)]
 
 
-def labels_of(given: Given, name: str = "labels") -> list[Any] | None:
-    """Return the labels of rows: one, a set, or None each; None where none were given."""
-    value = given.fields.get(name)
-    if value is None:
-        return None
-    listed = _listed(value, name, limits.ROWS)
-    check_count(sum(len(told) for told in listed if isinstance(told, list)), limits.GIVEN, name)
-    return [_of_row(told, row) for row, told in enumerate(listed)]
-
-
-def _of_row(told: Any, row: int) -> Any:
-    if isinstance(told, list):
-        return {label_of(one, row) for one in told}
-    return None if told is None else label_of(told, row)
-
-
-def label_of(told: Any, row: int = 0) -> Hashable:
-    """Return one label."""
+def read_label(value: Any, row: int = 0) -> Hashable:
+    """Return one label, if it can be served."""
     try:
-        label = label_from_json(told)
+        label = label_from_json(value)
     except (ModelFileError, ValueError, TypeError, RecursionError):
         raise LabelError(
-            f"row {row}: {_kind(told)} cannot be a label", hint="labels are texts or numbers"
+            f"row {row}: {value!r:.40} cannot be a label", hint="labels are texts or numbers"
         ) from None
     if len(label if isinstance(label, str) else repr(label)) > limits.LABEL:
         raise LimitError(f"row {row}: a label of more than {limits.LABEL} characters")
-    if not _is_unicode(label):
+    if not _has_unicode(label):
         raise LabelError(f"row {row}: a label is not Unicode", hint="it has half a surrogate pair")
     return as_label(label, row)
 
 
-def _is_unicode(label: Any) -> bool:
+def _has_unicode(label: Any) -> bool:
     if isinstance(label, tuple):
-        return all(map(_is_unicode, label))
-    return not isinstance(label, str) or is_text(label)
+        return all(map(_has_unicode, label))
+    return not isinstance(label, str) or is_unicode(label)
 
 
-def is_text(value: str) -> bool:
-    """Whether a string can be written as UTF-8."""
+def _thumbnails(values: list[Any]) -> list[bytes | None]:
+    return [_picture(value, row) for row, value in enumerate(values)]
+
+
+def _picture(value: Any, row: int) -> bytes | None:
+    if value is None or isinstance(value, bytes):
+        return value
     try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError, TypeError):
+        raise InputError(
+            f"row {row}: the thumbnail is no base64", hint="send the image's bytes as base64"
+        ) from None
 
 
-def attached_of(given: Given) -> dict[str, list[Any]]:
-    """Return payloads and thumbnails, those that were given."""
-    found = {}
-    for name in ("payloads", "thumbnails"):
-        value = given.fields.get(name)
-        if value is not None:
-            found[name] = _listed(value, name, limits.ROWS)
-    if given.plain and "thumbnails" in found:
-        found["thumbnails"] = [_decoded(text, i) for i, text in enumerate(found["thumbnails"])]
-    return found
+ID = {
+    "anyOf": [{"type": "integer"}, {"type": "string", "minLength": 1, "maxLength": ID_CHARACTERS}],
+    "description": "An int64, or a string of 1 to 64 characters.",
+}
+LABEL: dict[str, Any] = {
+    "anyOf": [{"type": kind} for kind in ("string", "number", "boolean", "object")],
+    "description": 'A text or a number; bytes as {"bytes": hex}, tuples as {"tuple": [...]}.',
+}
+ROW_LABEL: dict[str, Any] = {
+    "anyOf": [*LABEL["anyOf"], {"type": "array", "items": LABEL}, {"type": "null"}],
+    "description": "A label, a list of several, or null for an unlabelled row.",
+}
+
+PAYLOAD = {"description": f"A JSON value of at most {library.PAYLOAD:,} bytes."}
+THUMBNAIL = {
+    "type": ["string", "null"],
+    "description": f"A PNG, JPEG, GIF or WebP of at most {library.THUMBNAIL:,} bytes, as base64.",
+}
 
 
-def _decoded(text: Any, row: int) -> bytes | None:
-    if text is None:
-        return None
-    try:
-        if not isinstance(text, str):
-            raise ValueError(_kind(text))
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
-        message = f"row {row}: the thumbnail is no base64: {error!s:.80}"
-        raise InputError(message, hint="send the image's bytes as base64") from None
+def _array(items: dict[str, Any], most: int = limits.ROWS) -> WithJsonSchema:
+    return WithJsonSchema({"type": "array", "items": items, "maxItems": most})
 
 
-def k_of(value: Any) -> int:
-    """Return how many entries a query asks for."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise OptionError(f"k must be a whole number of at least 1, got {value!r:.40}")
-    if value > library.RESULTS:
-        raise LimitError(f"k = {value}, at most {library.RESULTS} are supported")
-    return value
-
-
-def distance_of(value: Any) -> str:
-    """Return which distance a query asks for."""
-    if value not in DISTANCES:
-        hint = f"choose from {DISTANCES}"
-        raise OptionError(f"distance {value!r:.40} is unknown", hint=hint)
-    return str(value)
-
-
-def flag_of(given: Given, name: str) -> bool:
-    """Return whether something is wanted."""
-    value = given.fields.get(name, False)
-    if not isinstance(value, bool):
-        raise OptionError(f"{name} is true or false, got {value!r:.40}")
-    return value
+_few, _many, _page = (Field(max_length=most) for most in (limits.QUERIES, limits.ROWS, limits.PAGE))
+Row = Annotated[list[float], Field(fail_fast=True)]
+Queries = Annotated[
+    list[Row], Field(fail_fast=True, max_length=limits.QUERIES), AfterValidator(_rows)
+]
+Rows = Annotated[list[Row], Field(fail_fast=True, max_length=limits.ROWS), AfterValidator(_rows)]
+Id = Annotated[Any, WithJsonSchema(ID)]
+Ids = Annotated[list[Any], _many, AfterValidator(_ids), _array(ID)]
+PageIds = Annotated[list[Any], _page, AfterValidator(_ids), _array(ID, limits.PAGE)]
+QueryIds = Annotated[list[Any], _few, AfterValidator(_ids), _array(ID, limits.QUERIES)]
+Label = Annotated[Any, WithJsonSchema(LABEL)]
+Labels = Annotated[list[Any], _many, AfterValidator(_labels), _array(LABEL)]
+RowLabels = Annotated[list[Any], _many, AfterValidator(_row_labels), _array(ROW_LABEL)]
+Payload = Annotated[Any, WithJsonSchema(PAYLOAD)]
+Payloads = Annotated[list[Any], _many, _array(PAYLOAD)]
+Thumbnails = Annotated[list[Any], _many, AfterValidator(_thumbnails), _array(THUMBNAIL)]
+K = Annotated[
+    int,
+    BeforeValidator(check_k),
+    WithJsonSchema({"type": "integer", "minimum": 1, "maximum": library.RESULTS}),
+]
+Radius = Annotated[float, BeforeValidator(check_radius), WithJsonSchema({"type": "number"})]
+Distance = Annotated[
+    str,
+    BeforeValidator(check_distance),
+    WithJsonSchema({"type": "string", "enum": list(DISTANCES)}),
+]

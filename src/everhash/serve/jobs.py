@@ -8,7 +8,7 @@ from typing import Any
 
 from everhash.errors import UnknownNameError
 from everhash.index.refresh import RefreshReport
-from everhash.serve.errors import describe_any, without_path
+from everhash.serve.errors import describe
 
 KEPT = 100
 """Jobs that can be asked for after they have ended."""
@@ -27,16 +27,15 @@ class Job:
     error: dict[str, Any] | None = None
 
     def done(self, report: RefreshReport) -> None:
-        """Note that it has ended well."""
+        """Note that it has succeeded."""
         self.state, self.progress, self.report = "done", 1.0, report
 
     def failed(self, error: Exception, path: Path | None) -> None:
-        """Note that it has not; `path` is nobody's business."""
-        self.state, self.begun = "failed", True
-        self.error = without_path(describe_any(error), path)
+        """Note that it has failed; the folder of the collection's file is left out."""
+        self.state, self.begun, self.error = "failed", True, describe(error, path)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the job as the service tells of it."""
+        """Return the job as JSON."""
         return {
             "job": self.number,
             "state": self.state,
@@ -59,7 +58,7 @@ class Jobs:
         return next((job for job in self._jobs.values() if not job.begun), None)
 
     def make(self) -> Job:
-        """Begin a job, and forget the oldest."""
+        """Make a job, and drop the oldest."""
         self._made += 1
         job = self._jobs[str(self._made)] = Job(str(self._made))
         while len(self._jobs) > KEPT:

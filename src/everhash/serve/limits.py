@@ -1,6 +1,8 @@
 """How large requests may get, and how many and how long they may be, in one table.
 
-`GET /limits` serves it. What the library limits too stands in `everhash.limits`.
+`GET /limits` serves it. What the library limits too stands in `everhash.limits`. Limits on single
+connections (slow heads, slow readers, one client with a thousand connections) are a reverse
+proxy's: docs/service.md has a tested example.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from everhash import limits
 from everhash.wire.ids import ID_CHARACTERS
 
 LABELS = 100_000
-"""labels of the collection; more of them widen the codes on a stranger's order"""
+"""labels of the collection; each widens the codes, and a client could send them without end"""
 
 NEW_LABELS = 1_000
 """labels never seen before in one request"""
@@ -21,9 +23,9 @@ ROWS = 10_000
 """rows, or ids, of any other request"""
 
 PAGE = 1_000
-"""entries, or labels, told of in one answer"""
+"""entries, or labels, in one answer"""
 
-GIVEN = 100_000
+ROW_LABELS = 100_000
 """labels of all rows of a request"""
 
 BODY = 64 << 20
@@ -36,32 +38,16 @@ REQUESTS = 64
 """requests worked on at once"""
 
 SECONDS = 60
-"""until an answer has to be there"""
-
-BODY_SECONDS = 30
-"""until a body has to be there"""
-
-HEAD_SECONDS = 10
-"""until the head of a request has to be there, from its first byte or the connection on; and the
-rest of a body that nobody reads, from the answer on"""
-
-STALL_SECONDS = 60
-"""that a client may take nothing of an answer that waits for it"""
-
-TAKE_SECONDS = 120
-"""until a client has to have taken an answer, or the piece that is sent where it comes in pieces"""
-
-UNSENT = 256 << 20
-"""bytes of all answers that are not taken"""
-
-CONNECTIONS = 1_024
-"""connections at once, fewer where the process may open few files"""
+"""until a body has to be there, and the answer to it"""
 
 BODIES = 256 << 20
 """bytes of all bodies that are held at once"""
 
-ARRIVING = 256
-"""bodies that arrive at once"""
+CONNECTIONS = 1_000
+"""connections at once; more are answered with 503 before a request is read"""
+
+KEEP_ALIVE = 75
+"""seconds an idle connection is kept"""
 
 MATCHES = 1_000_000
 """matches of an answer"""
@@ -86,7 +72,7 @@ TABLE: dict[str, int] = {
     "queries": QUERIES,
     "rows": ROWS,
     "page": PAGE,
-    "row_labels": GIVEN,
+    "row_labels": ROW_LABELS,
     "body": BODY,
     "label": LABEL,
     "id": ID_CHARACTERS,

@@ -1,122 +1,95 @@
-"""The forms of requests and answers, for the OpenAPI document.
-
-Requests are not read through these: a search would take longer to check than to make. The fields'
-own functions, and the library, refuse what does not fit.
-"""
+"""The forms of requests and answers: what bodies are checked by, and what /docs shows."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from everhash import limits as library
 from everhash.index.refresh import RefreshReport
-from everhash.serve import limits
-from everhash.wire.ids import ID_CHARACTERS
-
-EXAMPLE_ROW: list[Any] = [0.12, -1.5, 0.33, 2.0]
-Id = Annotated[
-    Annotated[int, Field(ge=-(2**63), lt=2**63)]
-    | Annotated[str, Field(min_length=1, max_length=ID_CHARACTERS)],
-    Field(description="An int64, or a string of 1 to 64 characters.", examples=["sku-17", 42]),
-]
-Label = Annotated[
-    str | int | float | bool | dict[str, Any],
-    Field(
-        description='A text or a number; bytes as {"bytes": hex}, tuples as {"tuple": [...]}.',
-        examples=["shoes"],
-    ),
-]
-RowLabels = Annotated[
-    Label | list[Label] | None,
-    Field(description="A label, a list of several, or null for an unlabelled row."),
-]
-Rows = Annotated[
-    list[list[float]],
-    Field(min_length=1, description="(n, d) features.", examples=[[EXAMPLE_ROW]]),
-]
-Ids = Annotated[list[Id], Field(max_length=limits.ROWS, examples=[["sku-17"]])]
-Payload = Annotated[Any, Field(description="A JSON value of at most 4,096 bytes.")]
-Thumbnail = Annotated[
-    str | None, Field(description="A PNG, JPEG, GIF or WebP of at most 32,768 bytes, as base64.")
-]
-Distance = Literal["asymmetric", "hamming"]
+from everhash.serve import fields, limits
 
 
 class Request(BaseModel):
     """A body; fields that are not named here are refused."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
+    max_rows: ClassVar[int] = 0
+    """Rows it may have; where it has none it has to be JSON."""
 
 
 class SearchRequest(Request):
     """Queries: rows, or entries by their ids."""
 
-    rows: Rows | None = None
-    ids: Ids | None = Field(None, description="Search by entries instead of rows.")
-    k: int = Field(10, ge=1, le=library.RESULTS, description="Entries a query.")
-    distance: Distance = "asymmetric"
-    labels: list[Label] | None = Field(None, description="Only entries with one of these labels.")
-    within: Ids | None = Field(None, description="Only these entries.")
+    max_rows: ClassVar[int] = limits.QUERIES
+    rows: fields.Queries | None = None
+    ids: fields.QueryIds | None = Field(None, description="Search by entries instead of rows.")
+    k: fields.K = Field(10, description="Entries a query.")
+    distance: fields.Distance = "asymmetric"
+    labels: fields.Labels | None = Field(None, description="Only entries with one of these labels.")
+    within: fields.Ids | None = Field(None, description="Only these entries.")
     explain: bool = Field(False, description="Say for each match why.")
+    payloads: bool = Field(False, description="Return the payload of each match.")
 
 
 class RadiusRequest(Request):
     """Queries, and how far entries may be."""
 
-    rows: Rows
-    r: float = Field(description="Entries no farther than this are found.")
-    distance: Distance = "hamming"
+    max_rows: ClassVar[int] = limits.QUERIES
+    rows: fields.Queries
+    r: fields.Radius = Field(description="Entries no farther than this are found.")
+    distance: fields.Distance = "hamming"
     explain: bool = False
+    payloads: bool = False
 
 
 class LearnRequest(Request):
-    """Rows to learn from."""
+    """Rows to learn from, or to forget, with their labels."""
 
-    rows: Rows
-    labels: list[RowLabels] | None = Field(None, examples=[["shoes"]])
-
-
-class ForgetRequest(LearnRequest):
-    """Rows that were learned, with the labels they had."""
+    max_rows: ClassVar[int] = limits.ROWS
+    rows: fields.Rows
+    labels: fields.RowLabels | None = None
 
 
-class AddRequest(Request):
-    """Rows to add, with what they are called and carry."""
+class AddRequest(LearnRequest):
+    """Rows to add, with ids, payloads and thumbnails."""
 
-    rows: Rows
-    labels: list[RowLabels] | None = Field(None, examples=[["shoes"]])
-    ids: Ids | None = None
-    payloads: list[Payload] | None = Field(None, examples=[[{"title": "red boots"}]])
-    thumbnails: list[Thumbnail] | None = Field(None, examples=[[None]])
+    ids: fields.Ids | None = None
+    payloads: fields.Payloads | None = None
+    thumbnails: fields.Thumbnails | None = None
 
 
 class IdsRequest(Request):
     """Entries, by their ids."""
 
-    ids: Ids
+    ids: fields.Ids
+
+
+class GetRequest(Request):
+    """Entries to return, by their ids."""
+
+    ids: fields.PageIds
 
 
 class AttachRequest(Request):
     """Payloads and thumbnails for entries; a field that is missing leaves them as they are."""
 
-    ids: Ids
-    payloads: list[Payload] | None = None
-    thumbnails: list[Thumbnail] | None = None
+    ids: fields.Ids
+    payloads: fields.Payloads | None = None
+    thumbnails: fields.Thumbnails | None = None
 
 
 class LabelRequest(Request):
     """Labels for entries, instead of what they had."""
 
-    ids: Ids
-    labels: list[RowLabels] = Field(examples=[["shoes"]])
+    ids: fields.Ids
+    labels: fields.RowLabels
 
 
 class Explanation(BaseModel):
     """Why an entry matched."""
 
-    label: Label | None
+    label: fields.Label | None
     cycle: int = Field(description="The cycle whose bits were compared; -1 where all were.")
     bits: list[int] = Field(description="+1 agrees, -1 differs, 0 inactive.")
 
@@ -124,10 +97,11 @@ class Explanation(BaseModel):
 class Match(BaseModel):
     """An entry that was found."""
 
-    id: Id
+    id: fields.Id
     distance: float | None
-    label: Label | None
-    explanation: Explanation | None = None
+    label: fields.Label | None
+    payload: fields.Payload = Field(None, description="Where asked for.")
+    explanation: Explanation | None = Field(None, description="Where asked for.")
 
 
 class QueryMatches(BaseModel):
@@ -141,16 +115,16 @@ class SearchAnswer(BaseModel):
     """What was found for each query."""
 
     matches: list[QueryMatches]
-    columns: int = Field(description="Columns of a table of matches, those left empty included.")
+    columns: int = Field(description="Columns of a table of matches, empty ones included.")
 
 
 class Entry(BaseModel):
     """What is known of an entry."""
 
-    id: Id
-    labels: list[Label]
+    id: fields.Id
+    labels: list[fields.Label]
     home: int | None = Field(description="The cycle of its own bits; null where it has none.")
-    payload: Payload = None
+    payload: fields.Payload = None
     thumbnail: bool = Field(description="Whether /thumbnail has a picture of it.")
     code: list[int] | None = Field(None, description="Its own bits, where asked for.")
 
@@ -158,9 +132,7 @@ class Entry(BaseModel):
 class Has(BaseModel):
     """Whether ids are taken."""
 
-    has: list[bool] = Field(
-        description="For each id, whether an entry has it, or had it before it was removed."
-    )
+    has: list[bool]
 
 
 class Entries(BaseModel):
@@ -173,19 +145,19 @@ class EntriesPage(Entries):
     """Entries in order of arrival."""
 
     total: int
-    next: int | None = Field(description="Where the next page starts; null behind the last.")
+    next: int | None = Field(description="Where the next page starts; null after the last.")
 
 
 class LabelInfo(BaseModel):
     """What is known of a label."""
 
-    label: Label
+    label: fields.Label
     cycle: int
     entries: int
     lessons: int | None = Field(description="Rows of it that were learned; null if not counted.")
     accuracy: float | None = Field(
-        description="Share of its rows that were taken for it before they were learned; null if "
-        "none was scored."
+        description="Share of its rows that were classified right before they were learned; null "
+        "if none was."
     )
     codeword: list[int] | None
 
@@ -204,16 +176,14 @@ class Record(BaseModel):
     published_rows: int = Field(description="Rows there were when all labels were last solved.")
     scored_rows: int = Field(description="Rows that were scored before they were learned.")
     accuracy: float | None = Field(
-        description="Share of those whose likeliest label was theirs; null if there are none."
+        description="Share of those whose likeliest label was right; null if there are none."
     )
-    log_loss: float | None = Field(
-        description="Mean of -log of the probability that their labels were given."
-    )
-    temperature: float = Field(description="What scores are divided by to be probabilities.")
+    log_loss: float | None = Field(description="Mean of -log of the right labels' probability.")
+    temperature: float = Field(description="What scores are divided by to become probabilities.")
 
 
 class Stats(BaseModel):
-    """How the collection stands."""
+    """The state of the collection."""
 
     model_config = ConfigDict(extra="allow")
     entries: int
@@ -226,6 +196,12 @@ class Stats(BaseModel):
     bits: int
     version: str = Field(description="Of everhash.")
     readonly: bool
+
+
+class Limits(BaseModel):
+    """How large requests may get."""
+
+    model_config = ConfigDict(extra="allow")
 
 
 class Learned(BaseModel):
@@ -242,13 +218,13 @@ class Forgotten(BaseModel):
 
 
 class Added(BaseModel):
-    """The ids that entries were given."""
+    """The ids of the new entries."""
 
-    ids: list[Id]
+    ids: list[fields.Id]
 
 
 class Attached(BaseModel):
-    """How many entries were given something."""
+    """How many entries were changed."""
 
     attached: int
 
@@ -260,7 +236,7 @@ class Labelled(BaseModel):
 
 
 class Removed(BaseModel):
-    """How many entries there were."""
+    """How many entries were removed."""
 
     removed: int
 
@@ -278,7 +254,7 @@ class Ready(BaseModel):
 
 
 class JobStarted(BaseModel):
-    """A refresh that has been begun."""
+    """A refresh that has begun."""
 
     job: str
 
@@ -290,8 +266,14 @@ class ErrorInfo(BaseModel):
     message: str
     hint: str
     status: int
-    exit: int = Field(description="What the command line would end with.")
+    exit: int = Field(description="The exit code of the command line.")
     values: dict[str, Any] | None = None
+
+
+class Problem(BaseModel):
+    """Every error has this form."""
+
+    error: ErrorInfo
 
 
 class Job(BaseModel):
@@ -302,16 +284,3 @@ class Job(BaseModel):
     progress: float
     report: RefreshReport | None
     error: ErrorInfo | None
-
-
-class Problem(BaseModel):
-    """Every error has this form."""
-
-    error: ErrorInfo
-
-
-REQUESTS: tuple[type[Request], ...] = (
-    *(SearchRequest, RadiusRequest, LearnRequest, ForgetRequest, AddRequest),
-    *(IdsRequest, AttachRequest, LabelRequest),
-)
-"""What no route's signature names, and the document has to define."""

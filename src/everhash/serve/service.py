@@ -1,6 +1,6 @@
 """The collection behind two threads: one searches and reads, one writes in order.
 
-The event loop asks, and never touches the collection itself.
+The event loop never calls the collection itself.
 """
 
 from __future__ import annotations
@@ -21,29 +21,25 @@ import everhash
 from everhash import kernels
 from everhash.collection.collection import Collection
 from everhash.errors import EverhashError, ReadOnlyError
-from everhash.index.refresh import RefreshReport as Report
+from everhash.index.refresh import RefreshReport
 from everhash.matches import Matches
-from everhash.serve import limits
+from everhash.serve.batching import SearchBatcher
+from everhash.serve.chunked_search import ChunkedSearch
 from everhash.serve.errors import RefusedError, busy
 from everhash.serve.events import Event, Events
-from everhash.serve.finding import Finder
-from everhash.serve.gathering import Gatherer
 from everhash.serve.jobs import Job, Jobs
 from everhash.serve.metrics import Metrics
-from everhash.serve.worker import Worker
 
 log = logging.getLogger(__name__)
 PULSE = 0.25
-"""Seconds between two looks at whether there is something new to tell."""
+"""Seconds between two looks at whether there is something new to publish."""
 FOLLOW = 4
 """Looks after which a collection that another process writes to is caught up with."""
-LARGE = 1 << 16
-"""Bytes of a body from which on the event loop does not read it itself."""
 T = TypeVar("T")
 
 
-class Done(NamedTuple):
-    """What a write answers, and what it tells listeners."""
+class WriteResult(NamedTuple):
+    """What a write answers, and the events it causes."""
 
     answer: Any
     events: list[Event]
@@ -65,12 +61,11 @@ class Service:
         self.dim = 0
         self.owner = ""
         self.path: Path | None = None
+        self.server: Any = None
+        """The uvicorn server, once it runs: `should_exit` says that it stops, and makes it."""
         self._source = source
         self._collection: Collection | None = None
-        self._writer = Worker("everhash-write", limits.REQUESTS + 1)
-        self._reader = Worker("everhash-search", 2 * limits.REQUESTS)
-        self._gatherer = Gatherer(self._reader, self._search_now, self.metrics)
-        self.finder = Finder(self.read)
+        self.chunked = ChunkedSearch(self.read)
         self._tasks: set[asyncio.Task[None]] = set()
         self._refreshing = asyncio.Lock()
         self._changed = False
@@ -78,23 +73,26 @@ class Service:
     # Opening and closing
 
     def start(self) -> None:
-        """Begin to open the collection; whoever asks meanwhile is told to come back."""
+        """Begin to open the collection; until it is open, requests are refused as busy."""
+        self._writer = ThreadPoolExecutor(1, "everhash-write")
+        self._reader = ThreadPoolExecutor(1, "everhash-search")
         self._decoder = ThreadPoolExecutor(1, "everhash-decode")
-        self._writer.start()
-        self._reader.start()
+        self.nearest = SearchBatcher(self._reader, self._search_now, self.metrics).nearest
         self._begin(self._open())
 
     async def _open(self) -> None:
         try:
-            await self._writer.run(self._open_now)
+            await _in(self._writer, self._open_now)
         except Exception as error:
             self.failure = error
+            if self.server is not None:
+                self.server.should_exit = True
             return
         self.ready = True
         self._begin(self._pulse())
 
     def _open_now(self) -> None:
-        """Open the collection and have everything ready that a request would wait for."""
+        """Open the collection and load everything that a request would wait for."""
         import pyarrow  # noqa: F401
 
         for load in (kernels.load, kernels.load_refresh, kernels.load_search):
@@ -108,25 +106,28 @@ class Service:
             collection.search(np.zeros((1, self.dim), np.float32))
         self._collection = collection
 
-    def stop_telling(self) -> None:
-        """Let listeners go, who would keep the server from stopping, and be ready no more."""
+    def end_events(self) -> None:
+        """Disconnect listeners, who would keep the server from stopping; be ready no more."""
         self.ready = False
         self.events.end()
 
     async def stop(self) -> None:
-        """Make the calls that wait, then close the collection."""
-        self.stop_telling()
+        """Finish the calls that wait, then close the collection."""
+        self.end_events()
         for task in self._tasks:
             task.cancel()
-        await self._reader.stop()
-        await self._writer.stop()
-        self._decoder.shutdown()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for executor in (self._decoder, self._reader, self._writer):
+            await asyncio.to_thread(executor.shutdown)
+        await asyncio.to_thread(self.close_collection)
+
+    def close_collection(self) -> None:
+        """Close the collection, if it was opened here."""
         collection, self._collection = self._collection, None
-        if collection is not None and not isinstance(self._source, Collection):
+        if collection is not None and collection is not self._source:
             collection.close()
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """Let something go on beside requests."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -141,24 +142,20 @@ class Service:
         return self._collection
 
     async def read(self, call: Callable[[Collection], T]) -> T:
-        """Return what a call that changes nothing returns."""
-        return await self._reader.run(partial(call, self.collection))
-
-    async def nearest(self, row: NDArray[np.float32], k: int, distance: str) -> bytes:
-        """Return the answer to one query, searched with others that wait at the same moment."""
-        return await self._gatherer.nearest(row, k, distance)
+        """Return the result of a call that changes nothing, made in the search thread."""
+        return await _in(self._reader, partial(call, self.collection))
 
     def _search_now(self, rows: NDArray[np.float32], k: int, distance: str) -> Matches:
         return self.collection.search(rows, k, distance)
 
-    async def write(self, call: Callable[[Collection], Done]) -> Any:
-        """Make a call that changes something, tell listeners, and return its answer."""
+    async def write(self, call: Callable[[Collection], WriteResult]) -> Any:
+        """Make a call that changes something, publish its events, and return its answer."""
         self.check_writable()
-        done = await self._writer.run(partial(call, self.collection))
+        result = await _in(self._writer, partial(call, self.collection))
         self._changed = True
-        for event in done.events:
+        for event in result.events:
             self.events.publish(event)
-        return done.answer
+        return result.answer
 
     def check_writable(self) -> None:
         """Refuse to change what is served for reading."""
@@ -167,34 +164,22 @@ class Service:
                 "the collection is served for reading", hint="serve it without --readonly"
             )
 
-    async def dry_run(self) -> Report:
-        """Return what a refresh would do, after the one that is under way."""
-        if self.readonly:
-            return await self.beside(partial(Collection.refresh, dry_run=True))
-        async with self._refreshing:
-            return await self._go_through(self.collection.refresh_steps(dry_run=True))
-
-    async def beside(self, call: Callable[[Collection], T]) -> T:
-        """Make a call that takes long and changes nothing, in its turn among the writes."""
-        return await self._writer.run(partial(call, self.collection))
-
-    async def decode(self, size: int, call: Callable[[], T]) -> T:
-        """Return what a call makes of a body of so many bytes; one large body at a time."""
-        if size < LARGE:
-            return call()
-        return await asyncio.get_running_loop().run_in_executor(self._decoder, call)
-
-    # Telling
+    async def decode(self, call: Callable[[], T]) -> T:
+        """Return what a call makes of a large body, made in a thread; one body at a time."""
+        return await _in(self._decoder, call)
 
     async def stats(self) -> dict[str, Any]:
-        """Return how the collection stands."""
+        """Return the stats of the collection and of the service."""
         return await self.read(partial(stats_of, readonly=self.readonly))
 
     async def _pulse(self) -> None:
-        """Tell listeners how things stand once that has changed, at most four times a second."""
+        """Publish stats once they have changed, at most four times a second."""
         look = 0
         while True:
             await asyncio.sleep(PULSE)
+            if self.server is not None and self.server.should_exit:
+                self.end_events()  # it would wait for their connections
+                return
             look += 1
             try:
                 if self.readonly and look % FOLLOW == 0:
@@ -210,6 +195,14 @@ class Service:
 
     # Refreshing
 
+    async def dry_run(self) -> RefreshReport:
+        """Return what a refresh would do, after the one that is under way."""
+        if self.readonly:
+            call = partial(Collection.refresh, dry_run=True)
+            return await _in(self._writer, partial(call, self.collection))
+        async with self._refreshing:
+            return await self._run_steps(self.collection.refresh_steps(dry_run=True))
+
     def refresh(self) -> Job:
         """Begin a refresh, or return the one that waits to begin."""
         self.check_writable()
@@ -220,41 +213,48 @@ class Service:
         return job
 
     async def _refresh(self, job: Job, collection: Collection) -> None:
-        """Refresh a slice at a time: searches and writes have their turn in between."""
+        """Refresh a slice at a time: searches and writes take turns with it."""
         try:
             async with self._refreshing:
                 job.begun = True
-                report = await self._go_through(collection.refresh_steps(), job)
+                report = await self._run_steps(collection.refresh_steps(), job)
                 job.done(report)
         except Exception as error:
             job.failed(error, self.path)
             log.warning("a refresh failed: %s", error)
             return
         self._changed = True
-        self.metrics.bits_rewritten += report.bits_flipped
+        self.metrics.bits_rewritten.inc(report.bits_flipped)
         self.events.publish(("refreshed", job.as_json()["report"]))
 
-    async def _go_through(
-        self, steps: Generator[float, None, Report], job: Job | None = None
-    ) -> Report:
-        """Take all steps of a refresh, each in its turn among the writes."""
-        while not isinstance(told := await self._writer.run(partial(_step, steps)), Report):
+    async def _run_steps(
+        self, steps: Generator[float, None, RefreshReport], job: Job | None = None
+    ) -> RefreshReport:
+        """Run all steps of a refresh, each in its turn among the writes."""
+        while True:
+            result = await _in(self._writer, partial(_step, steps))
+            if isinstance(result, RefreshReport):
+                return result
             if job is not None:
-                job.progress = told
-        return told
+                job.progress = result
 
 
-def _step(steps: Generator[float, None, Report]) -> float | Report:
+async def _in(executor: ThreadPoolExecutor, call: Callable[[], T]) -> T:
+    """Return the result of a call made in a thread; given up before its turn, it is not made."""
+    return await asyncio.get_running_loop().run_in_executor(executor, call)
+
+
+def _step(steps: Generator[float, None, RefreshReport]) -> float | RefreshReport:
     """Return the share done after one more slice, or the report once all is done."""
     try:
         return next(steps)
     except StopIteration as end:
-        report: Report = end.value
+        report: RefreshReport = end.value
         return report
 
 
 def stats_of(collection: Collection, *, readonly: bool) -> dict[str, Any]:
-    """Return what an operator wants to see, but not where the file is."""
+    """Return the stats of a collection, without the folder of its file."""
     stats, hasher = collection.stats(), collection.hasher
     del stats["path"]
     return {

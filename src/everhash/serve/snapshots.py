@@ -1,4 +1,4 @@
-"""Snapshots: a copy of the file, made beside the writer, sent, and gone."""
+"""Snapshots: a copy of the file, made while others go on, sent, and removed."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import IO
 from weakref import WeakSet
 
-import everhash
 from everhash.collection.collection import Collection
 from everhash.errors import EverhashError
 from everhash.serve import limits
-from everhash.serve.errors import busy
-from everhash.serve.intake import GoneError
+from everhash.serve.errors import ClientGoneError, busy
 from everhash.serve.service import Service
 
 log = logging.getLogger(__name__)
 PIECE = 1 << 18
 """Bytes sent at a time."""
+FIRST_SECONDS = 60
+"""Seconds before a client's speed counts."""
 
 
 class Snapshots:
@@ -36,12 +36,10 @@ class Snapshots:
         if self._making:
             raise busy("a snapshot is being made", "try again when it is done")
         if sum(not file.closed for file in self._files) >= limits.SNAPSHOTS:
-            raise busy(
-                f"{limits.SNAPSHOTS} snapshots are being sent", "try again when one is there"
-            )
+            raise busy(f"{limits.SNAPSHOTS} snapshots are being sent", "try again when one is done")
         self._making = True
         try:
-            file = await self._make()
+            file = await asyncio.to_thread(copy_of, self._service.collection)
         finally:
             self._making = False
         self._files.add(file)
@@ -49,46 +47,27 @@ class Snapshots:
         file.seek(0)
         return size, _pieces(file)
 
-    async def _make(self) -> IO[bytes]:
-        path = self._service.path
-        if path is None:
-            return await self._service.beside(_copy)
-        # through a reader of its own, so that nobody waits for it: of the same file?
-        await self._service.stats()
-        file = await asyncio.to_thread(_copy_file, path)
-        try:
-            await self._service.stats()
-        except BaseException:
-            file.close()
-            raise
-        return file
 
-
-def _copy_file(path: Path) -> IO[bytes]:
-    with everhash.open(path, readonly=True) as collection:
-        return _copy(collection)
-
-
-def _copy(collection: Collection) -> IO[bytes]:
-    """Return a snapshot whose file is gone from its folder: closing it frees the space."""
+def copy_of(collection: Collection) -> IO[bytes]:
+    """Return a snapshot whose file has no name any more: closing it frees the space."""
     with tempfile.TemporaryDirectory(prefix="everhash-snapshot-") as folder:
         copy = Path(folder, "snapshot.ever")
         try:
             collection.snapshot(copy)
-        except EverhashError as error:  # where that folder is, is nobody's business
+        except EverhashError as error:  # clients need not know that folder
             error.message = error.message.replace(f"{folder}{os.sep}", "")
             raise
         return copy.open("rb")
 
 
 async def _pieces(file: IO[bytes]) -> AsyncIterator[bytes]:
-    """Go through a snapshot, unless it is taken too slowly: it uses up the disk meanwhile."""
+    """Yield a snapshot, unless it is taken too slowly: it uses up the disk meanwhile."""
     loop = asyncio.get_running_loop()
     began, sent = loop.time(), 0
     with file:
         while piece := await asyncio.to_thread(file.read, PIECE):
-            if loop.time() - began > limits.STALL_SECONDS + sent / limits.SNAPSHOT_SPEED:
+            if loop.time() - began > FIRST_SECONDS + sent / limits.SNAPSHOT_SPEED:
                 log.warning("a snapshot was taken too slowly, and given up")
-                raise GoneError
+                raise ClientGoneError
             yield piece
             sent += len(piece)

@@ -32,6 +32,7 @@ def check_distance(distance: Any) -> str:
 
 def check_radius(r: Any) -> float:
     """Return a radius as a float that JSON can write."""
-    if isinstance(r, bool) or not isinstance(r, int | float | np.number) or np.isnan(r):
+    number = isinstance(r, int | float | np.number) and not isinstance(r, bool)
+    if not number or not (r <= 0 or r >= 0):  # NaN is neither
         raise OptionError(f"r must be a number, got {r!r:.40}")
-    return float(np.clip(float(r), -LARGEST_RADIUS, LARGEST_RADIUS))
+    return float(min(max(r, -LARGEST_RADIUS), LARGEST_RADIUS))

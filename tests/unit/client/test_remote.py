@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 import everhash
 from everhash import errors
 from everhash.client.address import Address
-from everhash.client.faults import KINDS, error_from
+from everhash.client.remote_errors import CLASSES, error_from
 from everhash.errors import EverhashError, OptionError, ReadOnlyError, ServiceError
 from tests.unit.client.scripted_service import LIMITS, Last, Scripted, answer, scripted, secured
 
@@ -213,18 +214,17 @@ def test_a_write_is_never_sent_twice() -> None:
 def test_a_write_does_not_trust_a_connection_that_was_idle_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("everhash.client.deadline.IDLE_SECONDS", 0.1)
     with scripted(remove=answer({"removed": 1})) as service, remote(service) as col:
         col.remove([1])
         assert service.connections == 1
-        monkeypatch.setattr("everhash.client.connections.FRESH", 0.0)
-        assert len(col) == 0
-        assert service.connections == 1
+        time.sleep(0.2)
         col.remove([1])
         assert service.connections == 2
 
 
 def test_a_busy_service_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("everhash.client.service.PAUSE", 0.01)
+    monkeypatch.setattr("everhash.client.session.PAUSE", 0.01)
     busy = answer({"error": {"code": "ServiceError", "message": "starting"}}, "503 Busy")
     said = iter([busy, busy, answer({"entries": 4})])
     with scripted(stats=lambda: next(said)) as service, remote(service) as col:
@@ -234,7 +234,7 @@ def test_a_busy_service_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_service_that_stays_busy_is_an_error_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("everhash.client.service.PAUSE", 0.02)
+    monkeypatch.setattr("everhash.client.session.PAUSE", 0.02)
     busy = answer({"error": {"code": "ServiceError", "message": "starting"}}, "503 Busy")
     with scripted(stats=busy) as service:
         with pytest.raises(ServiceError, match="starting"):
@@ -342,8 +342,7 @@ def test_redirects_are_not_followed() -> None:
 
 
 def test_an_answer_that_is_too_large_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("everhash.client.connections.MOST", 1000)
-    monkeypatch.setattr("everhash.client.connections.PIECE", 500)
+    monkeypatch.setattr("everhash.client.session.MAX_ANSWER", 1000)
     endless = (
         b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
@@ -395,16 +394,35 @@ def test_pages_that_go_round_are_an_error() -> None:
 # Limits
 
 
-def test_more_rows_than_a_write_may_have_are_not_sent() -> None:
-    rows = np.zeros((11, 3), np.float32)
-    with scripted() as service, remote(service) as col:
-        asked = len(service.asked)
-        for call in (col.learn, col.add, col.ingest):
-            with pytest.raises(errors.LimitError, match="11 rows, at most 10 a request"):
-                call(rows)
-        with pytest.raises(errors.LimitError, match="a body of more than 4096 bytes"):
-            col.add(np.ones((9, 200), np.float32))
-        assert len(service.asked) == asked
+def test_more_rows_than_a_request_may_have_are_sent_in_several() -> None:
+    """Ten rows a request, and about 2,048 bytes."""
+    parts: list[list[int]] = []
+
+    def said() -> bytes:
+        return answer({"ids": parts.pop(0)})
+
+    routes: dict[str, Any] = {"add": said, "learn": answer({}), "remove": answer({"removed": 1})}
+    with scripted(**routes) as service, remote(service) as col:
+        parts += [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10]]  # a row and its id take 412 bytes
+        assert col.add(np.zeros((11, 3), np.float32)) == list(range(11))
+        parts += [[0], [1], [2]]  # 1,600 bytes each
+        assert col.add(np.ones((3, 300), np.float32)) == [0, 1, 2]
+        col.learn(np.zeros((9, 3), np.float32))
+        assert service.asked.count("/learn") == 3
+        assert col.remove(list(range(11))) == 3
+        assert service.asked.count("/remove") == 3
+
+
+def test_a_write_that_fails_in_the_middle_says_what_was_applied() -> None:
+    full = {"code": "DiskFullError", "message": "the disk is full", "hint": "make room"}
+    said = iter([answer({"ids": [0, 1, 2, 3]}), answer({"error": full}, "507 Full")])
+    with (
+        scripted(add=lambda: next(said)) as service,
+        remote(service) as col,
+        pytest.raises(errors.DiskFullError) as caught,
+    ):
+        col.add(np.zeros((11, 3), np.float32))
+    assert caught.value.hint == "make room; the first 4 were applied before"
 
 
 def test_many_queries_are_split() -> None:
@@ -421,7 +439,7 @@ def test_many_queries_are_split() -> None:
 # Errors
 
 
-@pytest.mark.parametrize("code", KINDS)
+@pytest.mark.parametrize("code", CLASSES)
 def test_errors_come_back_as_what_they_were(code: str) -> None:
     values = {"expected": 3, "got": 4, "row": 5, "id": "x"}
     told = {"code": code, "message": "what happened", "hint": "what to do", "values": values}
@@ -437,7 +455,7 @@ def test_errors_come_back_as_what_they_were(code: str) -> None:
 def test_the_table_of_errors_has_all_of_them() -> None:
     classes = [value for value in vars(errors).values() if isinstance(value, type)]
     known = {c.__name__ for c in classes if issubclass(c, EverhashError)} - {"EverhashError"}
-    assert set(KINDS) == known
+    assert set(CLASSES) == known
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 
 import everhash
-from everhash.client.answers import found_in_table
 from everhash.errors import ServiceError
+from everhash.wire.matches import from_arrow
 from tests.unit.client.scripted_service import LIMITS, Last, Scripted, answer, scripted
 
 ROW = np.zeros((1, 3), np.float32)
@@ -140,7 +140,7 @@ def refused_unread(body: bytes) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(ValueError, match=r"a table|other columns|more matches"):
-            found_in_table(body, n=9, k=10)
+            from_arrow(body, n=9, k=10, payloads=False)
         assert tracemalloc.get_traced_memory()[1] + watched.max_memory() < 1 << 16
     finally:
         tracemalloc.stop()
@@ -202,7 +202,7 @@ FLOODS = {
 def test_an_answer_without_end_is_an_error(
     start: bytes, drop: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("everhash.client.connections.MOST", 1 << 20)
+    monkeypatch.setattr("everhash.client.session.MAX_ANSWER", 1 << 20)
     with scripted() as service, remote(service) as col:
         service.answers["/stats"] = lambda: itertools.chain([start], itertools.repeat(drop, 99_999))
         with pytest.raises(ServiceError):
@@ -212,7 +212,7 @@ def test_an_answer_without_end_is_an_error(
 
 
 def test_an_honest_answer_may_be_slow_and_say_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("everhash.client.arriving.SLOWEST", 1000)
+    monkeypatch.setattr("everhash.client.deadline.BYTES_A_SECOND", 1000)
     wait = b"HTTP/1.1 100 Continue\r\n\r\n"
     body = json.dumps({"entries": 1}).encode().ljust(2000)
     head = HEAD + b"Content-Length: 2000\r\n\r\n"
@@ -457,6 +457,6 @@ def test_a_job_tells_the_share_done(progress: Any) -> None:
 def test_nothing_in_a_head_moves_the_cursor(said: bytes) -> None:
     with scripted() as service, remote(service) as col:
         service.answers["/stats"] = Last(said)
-        with pytest.raises(ServiceError, match=r"\\x1b") as caught:
+        with pytest.raises(ServiceError) as caught:
             len(col)
     assert str(caught.value).isprintable()

@@ -14,11 +14,13 @@ import httpx
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from uvicorn import Server
 
 import everhash
 from everhash.collection.collection import Collection
 from everhash.serve.app import make_app
-from everhash.serve.running import CollectionServer, bind, make_server
+from everhash.serve.server import bind, make_server
+from everhash.serve.service import Service
 
 DIM = 8
 ARROW = "application/vnd.apache.arrow.stream"
@@ -50,8 +52,8 @@ def filled(path: Any = None) -> Collection:
 class Served:
     """A service that runs, and clients of it."""
 
-    def __init__(self, server: CollectionServer, port: int) -> None:
-        self.server, self.port, self.service = server, port, server.service
+    def __init__(self, server: Server, service: Service, port: int) -> None:
+        self.server, self.service, self.port = server, service, port
         self.address = f"http://127.0.0.1:{port}"
         self.http = httpx.Client(base_url=self.address, timeout=30)
 
@@ -73,13 +75,12 @@ class Served:
 @contextmanager
 def serving(source: Any, *, wait: bool = True, **options: Any) -> Iterator[Served]:
     """Serve a collection, or what a function opens, while the block runs."""
-    listening, listens = bind("127.0.0.1", 0), threading.Event()
-    server = make_server(make_app(source, **options), listens.set)
+    listening, app = bind("127.0.0.1", 0), make_app(source, **options)
+    server = make_server(app)
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
-    port = listening.getsockname()[1]
     thread.start()
-    assert listens.wait(30)
-    served = Served(server, port)
+    until(lambda: server.started)
+    served = Served(server, app.service, listening.getsockname()[1])
     try:
         until(lambda: served.service.ready or not wait)
         yield served
@@ -90,7 +91,7 @@ def serving(source: Any, *, wait: bool = True, **options: Any) -> Iterator[Serve
         assert not thread.is_alive()
 
 
-def until(condition: Any, seconds: float = 30) -> None:
+def until(condition: Any, seconds: float = 60) -> None:
     """Wait for something to become true."""
     end = time.monotonic() + seconds
     while not condition():

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from everhash.serve import limits
-from everhash.serve.access import ROLES
-from everhash.serve.describing import ABOUT
-from everhash.serve.metrics import GAUGES, Metrics
+from everhash.serve.errors import MEANINGS
+from everhash.serve.metrics import Metrics
+from everhash.wire.routes import ROUTES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "service.md").read_text()
 
@@ -24,12 +24,12 @@ def test_every_route_is_described_with_its_key() -> None:
         for paths, role in rows
         for path in re.findall(r"`(?:GET |POST )?(/[^`]*)`", paths)
     }
-    assert told == ROLES
+    assert told == {route.path: route.role for route in ROUTES}
 
 
 def test_every_route_but_those_of_machines_has_an_example() -> None:
     examples = "\n".join(re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
-    for path in set(ROLES) - {"/", "/static", "/openapi.json", "/live", "/ready", "/limits"}:
+    for path in {route.path for route in ROUTES if route.role is not None}:
         assert path == "/metrics" or f"localhost:8765{path.replace('{job}', '1')}" in examples, path
 
 
@@ -39,18 +39,17 @@ def test_every_limit_is_told() -> None:
         assert f"`{name}`" in text
         assert f"{value:,}" in text
     for value in (
-        *(limits.BODY_SECONDS, limits.HEAD_SECONDS, limits.LISTENERS),
-        *(limits.MATCHES, limits.EXPLAINED, limits.CONNECTIONS, limits.SNAPSHOTS),
-        *(limits.TAKE_SECONDS, limits.STALL_SECONDS),
+        *(limits.LISTENERS, limits.MATCHES, limits.EXPLAINED),
+        *(limits.CONNECTIONS, limits.KEEP_ALIVE, limits.SNAPSHOTS),
     ):
         assert f"| {value:,}" in text
 
 
 def test_every_status_and_metric_is_told() -> None:
-    for status in ABOUT:
+    for status in MEANINGS:
         assert str(status) in section("Errors")
     metrics = Metrics()
     metrics.count("/x", "GET", 200, 0.1)
-    told = metrics.text(dict.fromkeys(GAUGES, 1), 0)
-    for name in re.findall(r"^# TYPE (\w+)", told, re.MULTILINE):
+    text = metrics.text({}, 0).decode()
+    for name in re.findall(r"^# TYPE (\w+)", text, re.MULTILINE):
         assert f"`{name}" in section("Metrics"), name

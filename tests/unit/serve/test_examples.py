@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 import everhash
-from everhash.serve import schemas
 from everhash.serve.app import make_app
-from everhash.serve.examples import CAP, EXAMPLES, PROBLEM
+from everhash.serve.endpoints import MODELS
+from everhash.serve.openapi import PROBLEM, describe
+from everhash.wire.routes import CAP, ROUTES
 from tests.unit.serve.serving import serving, until
 
 VARYING = {"seconds", "bytes", "version"}
+EXAMPLES = {route.path: route.example for route in ROUTES if route.example is not None}
 
 
 def assert_like(got: Any, told: Any, name: str = "") -> None:
@@ -47,7 +49,7 @@ def test_the_examples_are_a_session_that_works(tmp_path: Any) -> None:
 
 def test_every_route_with_json_has_its_example_in_the_document() -> None:
     with everhash.create(None, 4, 8) as collection:
-        document = make_app(collection).openapi()
+        document = describe(make_app(collection).app)
     for path, operations in document["paths"].items():
         for operation in operations.values():
             asked = operation.get("requestBody", {}).get("content", {}).get("application/json")
@@ -63,14 +65,6 @@ def test_every_route_with_json_has_its_example_in_the_document() -> None:
 
 
 def test_requests_fit_their_models() -> None:
-    models: dict[str, type[schemas.Request]] = {
-        **{"/search": schemas.SearchRequest, "/radius": schemas.RadiusRequest},
-        **{"/learn": schemas.LearnRequest, "/forget": schemas.ForgetRequest},
-        **{"/add": schemas.AddRequest, "/ingest": schemas.AddRequest},
-        **{"/attach": schemas.AttachRequest},
-        **{"/label": schemas.LabelRequest, "/remove": schemas.IdsRequest},
-        **{"/get": schemas.IdsRequest, "/has": schemas.IdsRequest},
-    }
     for path, example in EXAMPLES.items():
         if example.request is not None:
-            models[path].model_validate(example.request)
+            MODELS[path].model_validate(example.request)

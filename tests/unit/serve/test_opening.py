@@ -110,7 +110,7 @@ def test_it_stops_in_time_whatever_clients_do(tmp_path: Path) -> None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             connection.connect(("127.0.0.1", served.port))
             connection.sendall(sent)
-        until(lambda: served.service.metrics.requests["/search", "POST", 200])
+        until(lambda: "everhash_requests_total{" in served.get("/metrics").text)
         began = time.monotonic()
         served.server.should_exit = True
         until(lambda: served.service._collection is None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -83,7 +84,8 @@ def test_searches_and_writes_go_on_meanwhile(paced: Paced, collection: Collectio
     before = served.post("/search", {"rows": X.tolist(), "k": 100}).json()
     with ThreadPoolExecutor(1) as pool:
         adding = pool.submit(served.post, "/add", {"rows": X.tolist(), "ids": [7001, 7002, 7003]})
-        until(lambda: served.service._writer._waiting == 2)  # it waits behind the next slice
+        until(adding.running)
+        time.sleep(0.2)  # it waits behind the next slice
         paced.may.release()
         assert adding.result(30).status_code == 200
     assert paced.job(number)["state"] == "running"

@@ -15,8 +15,8 @@ import pytest
 import everhash
 from everhash.collection.collection import Collection
 from everhash.matches import Matches
-from everhash.serve import finding
-from everhash.serve.access import ROLES
+from everhash.serve import chunked_search
+from everhash.wire.routes import BY_PATH, DESCRIBED
 from tests.unit.serve.serving import (
     ARROW,
     DIM,
@@ -191,7 +191,7 @@ def test_radius_finds_what_the_collection_finds(reading: Served, stored: Collect
 def test_a_radius_is_searched_in_parts(
     monkeypatch: pytest.MonkeyPatch, reading: Served, stored: Collection
 ) -> None:
-    monkeypatch.setattr(finding, "CELLS", 130)
+    monkeypatch.setattr(chunked_search, "RADIUS_CELLS", 130)
     X, options = np.concatenate([Q, 100 * Q, -Q]), {"params": {"r": 6}}
     wanted = stored.search_radius(X, 6)
     answer = reading.send("/radius", npy(X), NPY, **options).json()
@@ -439,21 +439,43 @@ def test_a_snapshot_is_the_collection(tmp_path: Path) -> None:
 
 def test_the_document_describes_every_route(reading: Served) -> None:
     document = reading.get("/openapi.json").json()
-    assert set(document["paths"]) == set(ROLES) - {"/", "/static", "/openapi.json"}
+    assert set(document["paths"]) == set(BY_PATH) - {"/", "/static", "/openapi.json", "/docs"}
     text = json.dumps(document)
     for name in {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}:
         assert name in document["components"]["schemas"]
     for path, operations in document["paths"].items():
         for operation in operations.values():
             assert operation["description"], path
-            assert ("security" in operation) == (ROLES[path] is not None)
+            assert ("security" in operation) == (BY_PATH[path].role is not None)
             error = operation["responses"]["422"]["content"]["application/json"]["schema"]
             assert error == {"$ref": "#/components/schemas/Problem"}
 
 
-def test_there_is_no_page_of_documentation(reading: Served) -> None:
-    for path in ("/docs", "/redoc"):
-        assert error_of(reading.get(path))["code"] == "UnknownNameError"
+def test_the_page_of_documentation_shows_every_route_and_needs_no_network(reading: Served) -> None:
+    page = reading.get("/docs")
+    assert page.headers["content-type"].startswith("text/html")
+    for route in DESCRIBED:
+        assert f"{route.method} {route.path}</code>" in page.text
+    assert "http" not in page.text.replace("http-equiv", "")  # nothing is loaded from elsewhere
+    assert "<script" not in page.text
+    assert reading.get("/static/docs.css").status_code == 200
+
+
+def test_payloads_come_with_matches_where_asked_for(writing: Served) -> None:
+    writing.post("/attach", {"ids": [3, 41], "payloads": [{"title": "three"}, [1]]})
+    asked = {"rows": Q[:2].tolist(), "k": 60}
+    plain = writing.post("/search", asked).json()["matches"]
+    assert "payload" not in plain[0]["found"][0]
+    for path, more in (("/search", {}), ("/radius", {"r": 99})):
+        body = {"rows": asked["rows"], "payloads": True, **(more or {"k": 60})}
+        for query in writing.post(path, body).json()["matches"]:
+            found = {match["id"]: match["payload"] for match in query["found"]}
+            assert (found[3], found[41], found[5]) == ({"title": "three"}, [1], None)
+    params = {"k": 60, "payloads": "true"}
+    answer = writing.send("/search", npy(Q[:2]), NPY, params=params, headers={"Accept": ARROW})
+    columns = pa.ipc.open_stream(answer.content).read_all().to_pydict()
+    texts = dict(zip(columns["id"], columns["payload"], strict=True))
+    assert (texts[3], texts[5]) == ('{"title": "three"}', "null")
 
 
 def test_every_answer_has_the_headers_that_protect_it(reading: Served) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import everhash
 from everhash.collection.collection import Collection
-from everhash.errors import StoreError
+from everhash.errors import DiskFullError
 from everhash.serve import limits, snapshots
 from tests.unit.serve.serving import Served, error_of, filled, serving, until
 
@@ -49,14 +49,14 @@ def test_only_the_served_file_is_sent(service: Served, change: Any) -> None:
 def test_a_file_replaced_while_it_is_copied_is_not_sent(
     monkeypatch: pytest.MonkeyPatch, service: Served
 ) -> None:
-    copy = snapshots._copy
+    copy = snapshots.copy_of
 
     def late(collection: Collection) -> Any:
         assert service.service.path is not None
         replace(service.service.path)
         return copy(collection)
 
-    monkeypatch.setattr(snapshots, "_copy", late)
+    monkeypatch.setattr(snapshots, "copy_of", late)
     assert service.get("/snapshot").status_code == 503
 
 
@@ -64,7 +64,7 @@ def test_a_full_disk_does_not_tell_where_copies_are_made(
     monkeypatch: pytest.MonkeyPatch, service: Served
 ) -> None:
     def fail(_: Collection, path: Path) -> None:
-        raise StoreError(f"{path}: the disk is full", hint="make room")
+        raise DiskFullError(f"{path}: the disk is full", hint="make room")
 
     monkeypatch.setattr(Collection, "snapshot", fail)
     refused = service.get("/snapshot")
@@ -82,7 +82,7 @@ def endless(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     large = tmp_path / "large"
     with large.open("wb") as file:
         file.truncate(1 << 30)
-    monkeypatch.setattr(snapshots, "_copy", lambda _: large.open("rb"))
+    monkeypatch.setattr(snapshots, "copy_of", lambda _: large.open("rb"))
 
 
 @pytest.mark.usefixtures("endless")
@@ -104,7 +104,7 @@ def test_few_are_sent_at_once(monkeypatch: pytest.MonkeyPatch, service: Served) 
 def test_one_that_is_taken_too_slowly_is_given_up(
     monkeypatch: pytest.MonkeyPatch, service: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(limits, "STALL_SECONDS", 0.5)
+    monkeypatch.setattr(snapshots, "FIRST_SECONDS", 0.5)
     monkeypatch.setattr(limits, "SNAPSHOT_SPEED", 1 << 40)
     with service.connect() as connection:
         connection.sendall(b"GET /snapshot HTTP/1.1\r\nHost: localhost\r\n\r\n")

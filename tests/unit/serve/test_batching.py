@@ -5,20 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-import time
 from collections.abc import Callable
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
 from everhash.collection.collection import Collection
-from everhash.serve.errors import RefusedError
-from everhash.serve.gathering import MOST, Gatherer
+from everhash.serve.batching import SearchBatcher
 from everhash.serve.metrics import Metrics
 from everhash.serve.service import Service
-from everhash.serve.worker import Worker
 from tests.unit.serve.serving import filled, rows
 
 Q, _ = rows(40, seed=7)
@@ -45,12 +42,17 @@ def in_service(body: Callable[[Service, Collection], Any]) -> None:
     asyncio.run(run())
 
 
+def batches(service: Service) -> float:
+    text = service.metrics.text({}, 0).decode()
+    return float(text.partition("\neverhash_search_batches_total ")[2].partition("\n")[0])
+
+
 def test_queries_together_are_answered_as_each_alone() -> None:
     async def body(service: Service, collection: Collection) -> None:
         options = [(k, d) for k in (1, 3, 60) for d in ("asymmetric", "hamming")]
         asked = [(row[None], *options[i % 6]) for i, row in enumerate(Q)]
         together = await asyncio.gather(*(service.nearest(*one) for one in asked))
-        assert service.metrics.batches < len(asked)
+        assert batches(service) < len(asked)
         for one, answer in zip(asked, together, strict=True):
             assert answer == await service.nearest(*one)
             found = collection.search(*one)
@@ -103,47 +105,18 @@ def test_a_batch_grows_while_another_is_searched() -> None:
         return collection.search(X, k, distance)
 
     async def run() -> None:
-        worker = Worker("test", 10)
-        worker.start()
-        gatherer = Gatherer(worker, search, Metrics())
-        first = asyncio.create_task(gatherer.nearest(Q[:1], 3, "hamming"))
+        executor = ThreadPoolExecutor(1)
+        batcher = SearchBatcher(executor, search, Metrics())
+        first = asyncio.create_task(batcher.nearest(Q[:1], 3, "hamming"))
         while not sizes:
             await asyncio.sleep(0.001)
-        more = [asyncio.create_task(gatherer.nearest(r[None], 3, "hamming")) for r in Q[1:31]]
+        more = [asyncio.create_task(batcher.nearest(r[None], 3, "hamming")) for r in Q[1:31]]
         await asyncio.sleep(0.05)
         assert sizes == [1]
         let_go.set()
         await asyncio.gather(first, *more)
         assert sizes == [1, 30]
-        await worker.stop()
-
-    with filled() as collection:
-        asyncio.run(run())
-
-
-def test_queries_beyond_what_may_wait_are_refused() -> None:
-    let_go = threading.Event()
-
-    def search(X: Any, k: int, distance: str) -> Any:
-        assert let_go.wait(30)
-        return collection.search(X, k, distance)
-
-    async def run() -> None:
-        worker = Worker("test", 10)
-        worker.start()
-        gatherer = Gatherer(worker, search, Metrics())
-        asked = [asyncio.create_task(gatherer.nearest(Q[:1], 3, "hamming"))]
-        await asyncio.sleep(0.05)
-        asked += [
-            asyncio.create_task(gatherer.nearest(Q[:1], 3, "hamming")) for _ in range(2 * MOST + 1)
-        ]
-        await asyncio.sleep(0.05)
-        refused = [task for task in asked if task.done()]
-        assert len(refused) == 1
-        assert isinstance(refused[0].exception(), RefusedError)
-        let_go.set()
-        await asyncio.gather(*asked, return_exceptions=True)
-        await worker.stop()
+        executor.shutdown()
 
     with filled() as collection:
         asyncio.run(run())
@@ -151,50 +124,14 @@ def test_queries_beyond_what_may_wait_are_refused() -> None:
 
 def test_a_batch_that_is_lost_is_an_error_for_each_and_no_standstill() -> None:
     async def run() -> None:
-        worker = Worker("test", 10)
-        worker.start()
-        answers = iter([collection.search(Q[:2], 3), collection.search(Q[:1], 3)])
-        gatherer = Gatherer(worker, lambda *_: next(answers), Metrics())
-        with pytest.raises(ValueError, match="zip"):
-            await gatherer.nearest(Q[:1], 3, "hamming")
-        assert json.loads(await gatherer.nearest(Q[:1], 3, "hamming"))["columns"] == 3
-        await worker.stop()
+        executor = ThreadPoolExecutor(1)
+        two, one = collection.search(Q[:2], 3), collection.search(Q[:1], 3)
+        answers = iter([two, two, one])  # wrong together, wrong alone, right
+        batcher = SearchBatcher(executor, lambda *_: next(answers), Metrics())
+        with pytest.raises(ValueError, match="2 answers to 1"):
+            await batcher.nearest(Q[:1], 3, "hamming")
+        assert json.loads(await batcher.nearest(Q[:1], 3, "hamming"))["columns"] == 3
+        executor.shutdown()
 
     with filled() as collection:
         asyncio.run(run())
-
-
-def test_a_worker_makes_calls_in_order_and_refuses_too_many() -> None:
-    made: list[int] = []
-
-    def call(number: int) -> int:
-        time.sleep(0.001)
-        made.append(number)
-        return number
-
-    async def run() -> None:
-        worker = Worker("test", 20)
-        worker.start()
-        calls = [asyncio.create_task(worker.run(partial(call, n))) for n in range(25)]
-        ended = await asyncio.gather(*calls, return_exceptions=True)
-        assert ended[:20] == list(range(20)) == made
-        assert all(isinstance(end, RefusedError) for end in ended[20:])
-        await worker.stop()
-
-    asyncio.run(run())
-
-
-def test_a_worker_that_stops_makes_the_calls_that_wait() -> None:
-    made: list[int] = []
-
-    async def run() -> None:
-        worker = Worker("test", 20)
-        worker.start()
-        worker.put(lambda: time.sleep(0.05))
-        calls = [asyncio.create_task(worker.run(partial(made.append, n))) for n in range(5)]
-        await asyncio.sleep(0)
-        await worker.stop()
-        await asyncio.gather(*calls)
-        assert made == [0, 1, 2, 3, 4]
-
-    asyncio.run(run())

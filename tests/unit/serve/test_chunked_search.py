@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from everhash import Collection
-from everhash.serve import finding
+from everhash.serve import chunked_search
 from tests.unit.serve.serving import ARROW, NPY, Served, filled, npy, rows, serving, until
 
 QUERIES = rows(37, seed=4)[0]
@@ -45,9 +45,9 @@ def test_parts_are_one_answer(
 ) -> None:
     whole = served.post(route, {"rows": QUERIES.tolist(), **options})
     assert whole.status_code == 200
-    served.service.finder._sizes.clear()
-    monkeypatch.setattr(finding, "FIRST", first)
-    monkeypatch.setattr(finding, "FASTER", 1)
+    served.service.chunked._sizes.clear()
+    monkeypatch.setattr(chunked_search, "FIRST_CHUNK", first)
+    monkeypatch.setattr(chunked_search, "MAX_GROWTH", 1)
     parts = served.post(route, {"rows": QUERIES.tolist(), **options})
     assert parts.content == whole.content
     assert len(parts.json()["matches"]) == 37
@@ -55,21 +55,21 @@ def test_parts_are_one_answer(
 
 def test_parts_are_one_table(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     def ask() -> bytes:
-        served.service.finder._sizes.clear()
+        served.service.chunked._sizes.clear()
         answer = served.send("/search?k=9", npy(QUERIES), NPY, headers={"Accept": ARROW})
         assert answer.headers["content-type"] == ARROW
         return answer.content
 
     whole = ask()
-    monkeypatch.setattr(finding, "FIRST", 2)
-    monkeypatch.setattr(finding, "FASTER", 1)
+    monkeypatch.setattr(chunked_search, "FIRST_CHUNK", 2)
+    monkeypatch.setattr(chunked_search, "MAX_GROWTH", 1)
     assert ask() == whole
 
 
 def test_entries_are_searched_by_in_parts_too(
     served: Served, collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(finding, "FIRST", 3)
+    monkeypatch.setattr(chunked_search, "FIRST_CHUNK", 3)
     told = served.post("/search", {"ids": list(range(60)), "k": 4}).json()["matches"]
     expected = collection.search_like(range(60), 4)
     assert [[match["id"] for match in one["found"]] for one in told] == expected.ids.tolist()
@@ -103,7 +103,7 @@ def test_others_have_their_turn_in_between(
             assert served.post("/search", {"rows": [large[0]]}).status_code == 200
         assert not asking.done()
         assert len(asking.result(60).json()["matches"]) == 370
-    assert slow.parts[0] == finding.FIRST
+    assert slow.parts[0] == chunked_search.FIRST_CHUNK
     assert max(slow.parts[2:]) < 8, "a query takes 10 ms, so five of them are enough at a time"
 
 
@@ -124,4 +124,4 @@ def test_nobody_searches_for_a_client_that_has_left(
 def test_parts_become_as_large_as_they_may(served: Served) -> None:
     for _ in range(3):
         assert served.send("/search", npy(np.repeat(QUERIES, 27, axis=0)), NPY).status_code == 200
-    assert max(served.service.finder._sizes.values()) > 200
+    assert max(served.service.chunked._sizes.values()) > 200

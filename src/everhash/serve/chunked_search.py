@@ -1,0 +1,140 @@
+"""Searches for one request alone, in the search thread, with answers of bounded size.
+
+A request may ask for so much that others would wait for seconds. So it is searched in chunks, each
+of them a call of its own that takes a moment; between two of them the thread does what else waits.
+Nobody searches for a client that has left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.collection.collection import Collection
+from everhash.errors import TooLargeError
+from everhash.matches import Matches
+from everhash.serve import limits
+from everhash.serve.encoding import to_json
+from everhash.serve.errors import ClientGoneError
+from everhash.wire import matches as wire
+from everhash.wire.matches import FlatMatches
+
+Queries = NDArray[np.float32] | list[Any]
+"""Rows, or ids of entries."""
+Read = Callable[[Callable[[Collection], Any]], Awaitable[Any]]
+"""Makes a call in the search thread."""
+FIRST_CHUNK = 32
+"""Queries of the first chunk of a kind of search; one, if it has to be explained."""
+CHUNK_SECONDS = 0.05
+"""How long a chunk should take."""
+MAX_GROWTH = 8
+"""How many times larger than the last a chunk may be."""
+RADIUS_CELLS = 4_000_000
+"""Matches of a table that a search within a radius may make, padding included."""
+
+
+class SearchPlan(NamedTuple):
+    """What to search with, and what the answer holds."""
+
+    search: Callable[[Collection, Queries], Matches]
+    kind: Hashable
+    """Searches of one kind take equally long a query."""
+    arrow: bool
+    """As a table instead of JSON."""
+    explain: bool
+    max_chunk: int = limits.QUERIES
+    """Queries of a chunk."""
+
+
+class ChunkedSearch:
+    """Answers requests chunk by chunk, and remembers how large chunks may be.
+
+    Args:
+        read: makes a call in the search thread.
+    """
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._sizes: dict[Hashable, int] = {}
+
+    async def find(self, queries: Queries, plan: SearchPlan, receive: Any) -> bytes:
+        """Return the answer to a request; `receive` returns when its client leaves."""
+        answer, start, leaving = _Answer(plan), 0, None
+        try:
+            while True:
+                size = self._size(plan)
+                chunk, last = queries[start : start + size], start + size >= len(queries)
+                call = partial(answer.search, queries=chunk, last=last)
+                seconds, content = await self._read(call)
+                self._adapt(plan.kind, size, len(chunk), seconds)
+                if last:
+                    return bytes(content)
+                leaving = leaving or asyncio.ensure_future(receive())
+                if leaving.done():
+                    raise ClientGoneError
+                start += size
+        finally:
+            if leaving is not None:
+                leaving.cancel()
+
+    def _size(self, plan: SearchPlan) -> int:
+        first = 1 if plan.explain else FIRST_CHUNK
+        return min(plan.max_chunk, self._sizes.get(plan.kind, first))
+
+    def _adapt(self, kind: Hashable, size: int, searched: int, seconds: float) -> None:
+        if searched == size or seconds > CHUNK_SECONDS:
+            fitting = int(size * min(MAX_GROWTH, CHUNK_SECONDS / seconds))
+            self._sizes[kind] = max(1, min(limits.QUERIES, fitting))
+
+
+class _Answer:
+    """What the chunks of a request have found so far."""
+
+    def __init__(self, plan: SearchPlan) -> None:
+        self._plan = plan
+        self._flat: list[FlatMatches] = []
+        self._queries: list[dict[str, Any]] = []
+        self._total = self._columns = 0
+
+    def search(
+        self, collection: Collection, *, queries: Queries, last: bool
+    ) -> tuple[float, bytes | None]:
+        """Search a chunk; return how long that took, and after the last the answer."""
+        began = perf_counter()
+        matches = self._plan.search(collection, queries)
+        self._total += int(matches.counts.sum())
+        self._columns = max(self._columns, matches.ids.shape[1])
+        if self._total > limits.MATCHES:
+            raise _too_many(f"more than {limits.MATCHES} matches")
+        if self._plan.explain:
+            check_explained(self._total, collection)
+        if self._plan.arrow:
+            self._flat.append(FlatMatches.of(matches))
+        else:
+            self._queries += wire.to_json(matches)
+        seconds = perf_counter() - began
+        return seconds, self._encoded() if last else None
+
+    def _encoded(self) -> bytes:
+        if self._plan.arrow:
+            return wire.to_arrow(FlatMatches.joined(self._flat))
+        answer = {"matches": self._queries, "columns": self._columns}
+        return to_json(answer)
+
+
+def check_explained(matches: int, collection: Collection) -> None:
+    """Refuse to explain more than an answer may hold."""
+    width = collection.hasher.width_
+    if matches * width > limits.EXPLAINED:
+        most = limits.EXPLAINED // width
+        raise _too_many(f"{matches} matches to explain, at most {most} at a width of {width}")
+
+
+def _too_many(problem: str) -> TooLargeError:
+    return TooLargeError(problem, hint="ask for fewer queries, a smaller k or a smaller r")

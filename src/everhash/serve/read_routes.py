@@ -1,0 +1,154 @@
+"""Reading: entries, labels, thumbnails, jobs, events, a snapshot, and the state of the service."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from fastapi import Query, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+
+from everhash.collection.attachments import image_type
+from everhash.collection.collection import Collection
+from everhash.errors import EverhashError, IdError, UnknownNameError
+from everhash.serve import entries, limits, metrics
+from everhash.serve.encoding import to_json
+from everhash.serve.endpoints import Endpoint, parse
+from everhash.serve.events import encode
+from everhash.serve.service import Service
+from everhash.serve.snapshots import Snapshots
+from everhash.wire.ids import ID_CHARACTERS, Id, as_id
+from everhash.wire.media import EVENTS, JSON, SQLITE
+
+Start = Annotated[int, Query(ge=0, lt=2**63, description="Where the page starts.")]
+Stop = Annotated[int | None, Query(ge=0, lt=2**63, description="Before which entry it ends.")]
+Limit = Annotated[int, Query(ge=1, le=limits.PAGE, description="How long it is at most.")]
+
+
+def read_endpoints(service: Service) -> dict[str, Endpoint]:
+    """Return the endpoints that read the collection, by path."""
+
+    async def list_labels(start: Start = 0, limit: Limit = limits.PAGE) -> Response:
+        return await _json(service, partial(entries.labels_page, start=start, limit=limit))
+
+    async def list_entries(
+        start: Start = 0,
+        limit: Limit = 100,
+        stop: Stop = None,
+        unlabelled: bool = False,
+        codes: bool = False,
+    ) -> Response:
+        page = entries.PageRequest(start, limit, stop, unlabelled=unlabelled, codes=codes)
+        return await _json(service, partial(entries.entries_page, page=page))
+
+    async def get(request: Request) -> Response:
+        ids = (await parse(service, request.scope)).ids
+        return await _json(service, partial(entries.entries_of, ids=ids))
+
+    async def has(request: Request) -> Response:
+        ids = (await parse(service, request.scope)).ids
+        return await _json(service, lambda collection: {"has": collection.has(ids).tolist()})
+
+    async def thumbnail(
+        request: Request,
+        name: Annotated[str, Query(alias="id", max_length=ID_CHARACTERS)],
+        kind: Literal["int", "str"] = "str",
+    ) -> Response:
+        picture = await service.read(partial(_picture, entry=_id(name, kind)))
+        tag = f'"{hashlib.sha256(picture).hexdigest()[:32]}"'
+        headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+        if tag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        media = image_type(picture) or "application/octet-stream"
+        return Response(picture, media_type=media, headers=headers)
+
+    async def jobs(job: str) -> Response:
+        return JSONResponse(service.jobs.find(job).as_json())
+
+    return {
+        "/labels": list_labels,
+        "/entries": list_entries,
+        "/get": get,
+        "/has": has,
+        "/thumbnail": thumbnail,
+        "/jobs/{job}": jobs,
+    }
+
+
+def state_endpoints(service: Service) -> dict[str, Endpoint]:
+    """Return the endpoints about the service itself, by path."""
+    snapshots = Snapshots(service)
+
+    async def live() -> Response:
+        return JSONResponse({"live": True})
+
+    async def ready() -> Response:
+        ready = service.ready and (service.path is None or service.path.exists())
+        return JSONResponse({"ready": ready}, 200 if ready else 503)
+
+    async def limit_table() -> Response:
+        return JSONResponse(limits.TABLE)
+
+    async def stats() -> Response:
+        return JSONResponse(await service.stats())
+
+    async def metrics_text() -> Response:
+        stats: dict[str, Any] = {}
+        with suppress(EverhashError):  # of a file that is gone
+            stats = await service.stats() if service.ready else {}
+        text = service.metrics.text(stats, len(service.events))
+        return Response(text, media_type=metrics.CONTENT_TYPE)
+
+    async def events() -> Response:
+        stats = await service.stats()
+        listener = service.events.join()
+        listener.put(encode(("stats", stats)))
+        return StreamingResponse(service.events.stream(listener), media_type=EVENTS)
+
+    async def snapshot() -> Response:
+        size, pieces = await snapshots.take()
+        headers = {
+            "Content-Length": str(size),
+            "Content-Disposition": 'attachment; filename="snapshot.ever"',
+        }
+        return StreamingResponse(pieces, media_type=SQLITE, headers=headers)
+
+    return {
+        "/live": live,
+        "/ready": ready,
+        "/limits": limit_table,
+        "/stats": stats,
+        "/metrics": metrics_text,
+        "/events": events,
+        "/snapshot": snapshot,
+    }
+
+
+async def _json(service: Service, read: Callable[[Collection], dict[str, Any]]) -> Response:
+    """Answer with what a call returns, encoded by the thread that makes it."""
+    content = await service.read(lambda c: to_json(read(c)))
+    return Response(content, media_type=JSON)
+
+
+def _picture(collection: Collection, entry: Id) -> bytes:
+    data = collection.attachments([entry])[0].thumbnail
+    if data is None:
+        raise UnknownNameError(
+            f"entry {entry!r} has no thumbnail", hint="POST /attach gives it one"
+        )
+    return data
+
+
+def _id(text: str, kind: str) -> Id:
+    """Return an id given as text."""
+    if kind == "str":
+        return as_id(text)
+    try:
+        return as_id(int(text))
+    except ValueError as error:
+        if isinstance(error, IdError):
+            raise
+        raise IdError(f"{text!r:.80} is no number", hint="kind=str for ids that are text") from None

@@ -1,0 +1,120 @@
+"""Searching: the routes that have to be fast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from fastapi import Request
+from fastapi.responses import Response
+from numpy.typing import NDArray
+
+from everhash.collection.collection import Collection
+from everhash.errors import InputError, OptionError
+from everhash.matches import Matches
+from everhash.serve import schemas
+from everhash.serve.chunked_search import RADIUS_CELLS, Queries, SearchPlan, check_explained
+from everhash.serve.endpoints import Endpoint, Reply, parse
+from everhash.serve.service import Service
+from everhash.stream import as_rows
+from everhash.wire.media import ARROW, JSON
+
+
+async def search(service: Service, scope: Any, receive: Any) -> Reply:
+    """Answer /search; one row without filters is searched together with others of its kind."""
+    request: schemas.SearchRequest = await parse(service, scope)
+    arrow = _wants_arrow(scope)
+    queries: Queries
+    if request.ids is not None:
+        if request.rows is not None:
+            raise InputError("rows and ids in one search", hint="search by one of them")
+        queries = request.ids
+    else:
+        queries = _rows(service, request.rows)
+        if len(queries) == 1 and not arrow and _is_plain(request):
+            return await service.nearest(queries, request.k, request.distance), JSON
+    _check_explain(request, arrow=arrow)
+    sizes = request.k.bit_length(), len(request.within or ()).bit_length()
+    kind = (sizes, request.ids is None, request.distance, request.explain, request.payloads)
+    plan = SearchPlan(partial(_nearest, request=request), kind, arrow, request.explain)
+    return await service.chunked.find(queries, plan, receive), ARROW if arrow else JSON
+
+
+def _nearest(
+    collection: Collection, queries: Queries, *, request: schemas.SearchRequest
+) -> Matches:
+    if request.explain:
+        check_explained(len(queries) * min(request.k, len(collection)), collection)
+    find: Callable[..., Matches]
+    find = collection.search_like if isinstance(queries, list) else collection.search
+    return find(
+        queries,
+        request.k,
+        request.distance,
+        labels=request.labels,
+        ids=request.within,
+        explain=request.explain,
+        payloads=request.payloads,
+    )
+
+
+async def search_radius(service: Service, scope: Any, receive: Any) -> Reply:
+    """Answer /radius."""
+    request: schemas.RadiusRequest = await parse(service, scope)
+    arrow = _wants_arrow(scope)
+    queries = _rows(service, request.rows)
+    _check_explain(request, arrow=arrow)
+    most = max(1, RADIUS_CELLS // max(1, await service.read(len)))  # each may find all there are
+    kind = ("radius", request.distance, request.explain, request.payloads)
+    plan = SearchPlan(partial(_within, request=request), kind, arrow, request.explain, most)
+    return await service.chunked.find(queries, plan, receive), ARROW if arrow else JSON
+
+
+def _within(collection: Collection, queries: Queries, *, request: schemas.RadiusRequest) -> Matches:
+    """Return all entries within a radius; they are explained only if they are not too many."""
+    find = partial(collection.search_radius, queries, request.r, request.distance)
+    if request.explain:
+        check_explained(int(find().counts.sum()), collection)
+    return find(explain=request.explain, payloads=request.payloads)
+
+
+FAST = {"/search": search, "/radius": search_radius}
+
+
+def search_endpoints(service: Service) -> dict[str, Endpoint]:
+    """Return the same as endpoints of the framework, for the OpenAPI document."""
+
+    def endpoint(answer: Callable[..., Any]) -> Endpoint:
+        async def call(request: Request) -> Response:
+            content, kind = await answer(service, request.scope, request.receive)
+            return Response(content, media_type=kind)
+
+        return call
+
+    return {path: endpoint(answer) for path, answer in FAST.items()}
+
+
+def _rows(service: Service, rows: Any) -> NDArray[np.float32]:
+    """Return rows that can be searched for: no batch they join fails because of them."""
+    service.collection  # noqa: B018 - the dimension is not known before it is open
+    if rows is None:
+        raise InputError("field 'rows' is missing", hint="or search by entries with 'ids'")
+    return as_rows(rows, service.dim, service.owner)
+
+
+def _is_plain(request: schemas.SearchRequest) -> bool:
+    """Whether a search can be made together with others."""
+    filtered = request.labels is not None or request.within is not None
+    return not (filtered or request.explain or request.payloads)
+
+
+def _check_explain(request: Any, *, arrow: bool) -> None:
+    if request.explain and arrow:
+        raise OptionError("a table has no explanations", hint="ask for application/json")
+
+
+def _wants_arrow(scope: Any) -> bool:
+    accepted = next((value for name, value in scope["headers"] if name == b"accept"), b"")
+    return ARROW.encode() in accepted

@@ -1,0 +1,100 @@
+"""The server process: its socket, and how it stops."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from types import FrameType
+from typing import NoReturn
+
+from uvicorn import Config, Server
+
+from everhash.errors import OptionError
+from everhash.serve import limits
+from everhash.serve.error_middleware import ErrorMiddleware
+from everhash.serve.service import Service
+
+log = logging.getLogger(__name__)
+
+STOP_SECONDS = limits.SECONDS + 5
+"""Seconds that requests get to end when the server stops."""
+INTERRUPTED = 130
+"""The exit code after a second Ctrl-C."""
+CLOSE_SECONDS = 3
+"""Seconds that closing the file may take then; not closed, it has all that was answered, too."""
+BACKLOG = 2048
+"""Connections that may wait to be accepted."""
+SWITCH_SECONDS = 0.0005
+"""Seconds a thread may keep the interpreter while another waits for it: Python's five milliseconds
+are longer than a search."""
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a socket that listens: from now on, connections wait to be accepted."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # the protocol must be named, or asyncio does not send small answers at once
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(BACKLOG)
+    except (OSError, OverflowError) as error:
+        listening.close()
+        reason = getattr(error, "strerror", None) or str(error)
+        raise OptionError(
+            f"cannot listen at {host}, port {port}: {reason}", hint="choose another --port"
+        ) from None
+    listening.set_inheritable(False)
+    return listening
+
+
+def make_server(app: ErrorMiddleware) -> Server:
+    """Return a server for what `make_app` has made."""
+    config = Config(
+        app,
+        loop="asyncio",
+        http="httptools",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=BACKLOG,
+        limit_concurrency=limits.CONNECTIONS,
+        timeout_keep_alive=limits.KEEP_ALIVE,
+        timeout_graceful_shutdown=STOP_SECONDS,
+    )
+    server = app.service.server = Server(config)
+    return server
+
+
+def run(app: ErrorMiddleware, listening: socket.socket) -> None:
+    """Serve until SIGTERM or SIGINT; then end well, or raise what went wrong."""
+    server = make_server(app)
+    sys.setswitchinterval(SWITCH_SECONDS)
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        if server.force_exit:
+            _give_up(app.service)
+        sys.exit(0)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # uvicorn raises the signal again once everything is closed: this is what then happens
+        signal.signal(number, end)
+    server.run(sockets=[listening])
+    failure = app.service.failure
+    if failure is not None:
+        raise failure
+
+
+def _give_up(service: Service) -> NoReturn:
+    """End at once, whatever is under way."""
+    log.warning("stopped at once: requests under way were given up")
+    closing = threading.Thread(target=service.close_collection, daemon=True)
+    closing.start()
+    closing.join(CLOSE_SECONDS)
+    os._exit(INTERRUPTED)

@@ -1,0 +1,143 @@
+"""Writing: one call of the collection a request, each one transaction, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import asdict
+from time import perf_counter
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import JSONResponse, Response
+
+from everhash.collection.collection import Collection
+from everhash.errors import LimitError
+from everhash.serve import limits, schemas
+from everhash.serve.endpoints import Endpoint, parse
+from everhash.serve.events import FIRST_IDS, FIRST_LABELS, Event
+from everhash.serve.service import Service, WriteResult
+from everhash.stream import Labels, as_labels
+from everhash.wire.labels import label_to_json
+
+
+def learn(collection: Collection, request: schemas.LearnRequest) -> WriteResult:
+    """Move the mapping; index nothing."""
+    y, new = _checked_labels(collection, request.labels, len(request.rows))
+    began = perf_counter()
+    collection.learn(request.rows, y)
+    event = _learned(len(request.rows), new, perf_counter() - began)
+    answer = {"learned": len(request.rows), "labels": len(collection.hasher.words_)}
+    return WriteResult(answer, [event])
+
+
+def forget(collection: Collection, request: schemas.LearnRequest) -> WriteResult:
+    """Take back rows that were learned."""
+    collection.forget(request.rows, request.labels)
+    n = len(request.rows)
+    return WriteResult({"forgotten": n}, [("forgotten", {"rows": n})])
+
+
+def add(collection: Collection, request: schemas.AddRequest) -> WriteResult:
+    """Add entries."""
+    y, _ = _checked_labels(collection, request.labels, len(request.rows))
+    ids = collection.add(request.rows, request.ids, y, **_attached(request))
+    return WriteResult({"ids": ids}, [_changed("added", ids)])
+
+
+def ingest(collection: Collection, request: schemas.AddRequest) -> WriteResult:
+    """Learn from rows and add them."""
+    y, new = _checked_labels(collection, request.labels, len(request.rows))
+    began = perf_counter()
+    ids = collection.ingest(request.rows, y, request.ids, **_attached(request))
+    learned = _learned(len(request.rows), new, perf_counter() - began)
+    return WriteResult({"ids": ids}, [learned, _changed("added", ids)])
+
+
+def attach(collection: Collection, request: schemas.AttachRequest) -> WriteResult:
+    """Give entries payloads and thumbnails."""
+    collection.attach(request.ids, **_attached(request))
+    return WriteResult({"attached": len(request.ids)}, [])
+
+
+def label(collection: Collection, request: schemas.LabelRequest) -> WriteResult:
+    """Give entries labels instead of what they had."""
+    y, new = _checked_labels(collection, request.labels, len(request.ids))
+    collection.label(request.ids, y)
+    kind, data = _changed("labelled", request.ids)
+    event = kind, {**data, "new_labels": _first_labels(new)}
+    return WriteResult({"labelled": len(request.ids)}, [event])
+
+
+def remove(collection: Collection, request: schemas.IdsRequest) -> WriteResult:
+    """Remove entries."""
+    removed = collection.remove(request.ids)
+    return WriteResult({"removed": removed}, [_changed("removed", request.ids)])
+
+
+WRITES: dict[str, Callable[[Collection, Any], WriteResult]] = {
+    "/learn": learn,
+    "/forget": forget,
+    "/add": add,
+    "/ingest": ingest,
+    "/attach": attach,
+    "/label": label,
+    "/remove": remove,
+}
+
+
+def write_endpoints(service: Service) -> dict[str, Endpoint]:
+    """Return the endpoints that change the collection, by path."""
+
+    async def refresh(dry_run: bool = False) -> Response:
+        if dry_run:
+            return JSONResponse(asdict(await service.dry_run()))
+        return JSONResponse({"job": service.refresh().number}, 202)
+
+    writes = {path: _endpoint(service, write) for path, write in WRITES.items()}
+    return {**writes, "/refresh": refresh}
+
+
+def _endpoint(service: Service, write: Callable[[Collection, Any], WriteResult]) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        service.check_writable()
+        parsed = await parse(service, request.scope)
+        return JSONResponse(await service.write(lambda collection: write(collection, parsed)))
+
+    return endpoint
+
+
+def _attached(request: schemas.AddRequest | schemas.AttachRequest) -> dict[str, Any]:
+    """Return payloads and thumbnails; the collection leaves alone what is None."""
+    return {"payloads": request.payloads, "thumbnails": request.thumbnails}
+
+
+def _checked_labels(
+    collection: Collection, labels: list[Any] | None, n: int
+) -> tuple[Labels, list[Hashable]]:
+    """Return labels, and those never seen before, if there are not too many of them."""
+    hasher, y = collection.hasher, as_labels(labels, n)
+    new = hasher.unknown(y.values)
+    if len(new) > limits.NEW_LABELS:
+        raise LimitError(
+            f"{len(new)} labels never seen before, at most {limits.NEW_LABELS} a request",
+            hint="are these labels, or ids?",
+        )
+    if new and len(hasher.words_) + len(new) > limits.LABELS:
+        raise LimitError(
+            f"{len(hasher.words_)} labels and {len(new)} more, at most {limits.LABELS} are served",
+            hint="the library takes more",
+        )
+    return y, new
+
+
+def _learned(rows: int, new: list[Hashable], seconds: float) -> Event:
+    data = {"rows": rows, "new_labels": _first_labels(new), "seconds": round(seconds, 6)}
+    return "learned", data
+
+
+def _first_labels(new: list[Hashable]) -> list[Any]:
+    return [label_to_json(label) for label in new[:FIRST_LABELS]]
+
+
+def _changed(kind: str, ids: list[Any]) -> Event:
+    return kind, {"ids": ids[:FIRST_IDS], "count": len(ids)}

@@ -1,0 +1,18 @@
+"""Media types of bodies, and the forms that more than one side needs."""
+
+from __future__ import annotations
+
+JSON = "application/json"
+NPY = "application/x-npy"
+ARROW = "application/vnd.apache.arrow.stream"
+SQLITE = "application/vnd.sqlite3"
+EVENTS = "text/event-stream"
+
+
+def media_type(content_type: str) -> str:
+    """Return the type that a Content-Type header names, without its parameters.
+
+    >>> media_type("Application/JSON; charset=utf-8")
+    'application/json'
+    """
+    return content_type.partition(";")[0].strip().lower()
