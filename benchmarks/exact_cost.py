@@ -1,8 +1,20 @@
-"""Part "cost" of `exact.py`: time and memory of learning and encoding, beside bare BLAS calls."""
+"""Time and memory of the exact learner beside the BLAS calls it is made of.
+
+    python benchmarks/exact_cost.py [--dims 384 512 1024] [--features 0 1000 2000]
+
+Microseconds a row of learning and encoding, peak memory, and the longest pauses, for several widths
+of rows and numbers of random features. One BLAS thread, unless OPENBLAS_NUM_THREADS is
+set. What gradient steps cost, `everhash bench run speed` measures.
+"""
 
 from __future__ import annotations
 
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy starts its threads
+
 import tracemalloc
+from argparse import Namespace
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -11,53 +23,54 @@ from numpy.typing import NDArray
 
 from everhash import OnlineHasher
 from everhash.bench.costs.timing import MICROSECONDS, seconds
+from parts import run_parts
 
 Floats = NDArray[np.float32]
-DIMS, FEATURES = (384, 512, 1024), (0, 1000, 2000)
 BITS, LABELS = 32, 100
-ROWS, FEWER, BATCH = 100_000, 30_000, 10_000
-"""Learned, learned where that would take long, and learned or encoded in one call."""
-LONG = 20.0
-"""Seconds of bare products from which on fewer rows are learned."""
+ROWS, FEWER_ROWS, BATCH = 100_000, 30_000, 10_000
+"""Learned, learned where `ROWS` would take too long, and learned or encoded in one call."""
+MAX_SECONDS = 20.0
+"""Of the bare products of `ROWS` rows; where they take longer, fewer rows are learned."""
 ROUNDS = 3
-BLOCK, LEAST = 1024, 64
-"""Rows that the learner multiplies together, and coordinates that its view has at least."""
-CALL, SINGLE = 1000, 300
+BLOCK, MIN_DIMS = 1024, 64
+"""Rows that the learner multiplies together, and the least number of coordinates of its view."""
+CALL, SINGLE_ROWS = 1000, 300
 """Rows of the calls whose pauses are measured, and calls of a single row."""
 
 
 class Scene(NamedTuple):
-    """Rows to learn, and how wide the learner makes them."""
+    """The width of the rows, and the random features that the learner adds."""
 
     d: int
     features: int
 
     @property
     def width(self) -> int:
-        """Numbers of a row that the sums are of."""
-        return max(self.d, LEAST) + self.features
+        """Numbers of a row as the learner sees it."""
+        return max(self.d, MIN_DIMS) + self.features
 
     def hasher(self) -> OnlineHasher:
-        """Return one that has learned nothing yet."""
+        """Return a hasher that has learned nothing yet."""
         return OnlineHasher(BITS, features=self.features)
 
 
-def cost(_orderings: int) -> None:
+def cost(args: Namespace) -> None:
+    """Print a line for each width and number of features."""
     print(
         f"\ncost: the same {BATCH:,} Gaussian rows in each call, {LABELS} labels in random order, "
         f"{BITS} bits, seed 0; microseconds a row,\nin turns, best of {ROUNDS}; solving included. "
         f"syrk: products of the widened rows, in blocks of {BLOCK:,}; view: a matrix\nproduct that "
         "makes the features; margins: another one. Memory: peak of learning, as Python's allocator "
         f"counts it.\nPauses in milliseconds: the longest call of {CALL:,} rows up to "
-        f"{2 * BATCH:,}, and of one row (a publication among {SINGLE})"
+        f"{2 * BATCH:,}, and of one row (a publication among {SINGLE_ROWS})"
     )
     print(
         f"{'d':>5}{'features':>9}{'rows':>9} |{'learn':>8}{'syrk':>8}{'view':>7}{'ratio':>7} |"
         f"{'encode':>8}{'margins':>9}{'view':>7}{'ratio':>7} |{'MB':>6}{'pause':>8}{'one row':>9}"
         f"{'median':>8}"
     )
-    for d in DIMS:
-        for features in FEATURES:
+    for d in args.dims:
+        for features in args.features:
             _show(Scene(d, features))
 
 
@@ -79,11 +92,11 @@ def _show(scene: Scene) -> None:
 
 
 def _affordable(scene: Scene) -> int:
-    """Return how many rows to learn: all, if the products of all take no more than `LONG`."""
+    """Return how many rows to learn: fewer where their products alone would take too long."""
     block = np.ones((BLOCK, scene.width), np.float32)
     syrk = _syrk(block)
     syrk()
-    return ROWS if seconds(syrk) / BLOCK * ROWS < LONG else FEWER
+    return ROWS if seconds(syrk) / BLOCK * ROWS < MAX_SECONDS else FEWER_ROWS
 
 
 def _learning(scene: Scene, X: Floats, y: NDArray[np.int64]) -> tuple[float, float, float]:
@@ -117,19 +130,19 @@ def _pauses(scene: Scene, X: Floats, y: NDArray[np.int64]) -> tuple[float, float
         for turn in (0, BATCH)
         for part in parts
     ]
-    due = int(1.5 * hasher.published_rows_) - SINGLE // 2
+    due = int(1.5 * hasher.published_rows_) - SINGLE_ROWS // 2
     for _ in range(-(-max(0, due - hasher.rows_) // BATCH)):
         some = min(BATCH, due - hasher.rows_)
         hasher.partial_fit(X[:some], y[:some])
     single = [
         seconds(lambda row=row: hasher.partial_fit(X[row : row + 1], y[row : row + 1]))  # type: ignore[misc]
-        for row in range(SINGLE)
+        for row in range(SINGLE_ROWS)
     ]
     return 1e3 * max(many), 1e3 * max(single), 1e3 * float(np.median(single))
 
 
 def _peak(scene: Scene, X: Floats, y: NDArray[np.int64]) -> float:
-    """Return the most megabytes that learning takes."""
+    """Return the peak memory of learning, in megabytes."""
     tracemalloc.start()
     hasher = scene.hasher()
     for start in (0, BATCH):
@@ -144,7 +157,7 @@ def _wide(scene: Scene) -> Floats:
 
 
 def _syrk(Z: Floats) -> Callable[[], object]:
-    """Return what adds up the products of rows, a block at a time."""
+    """Return a function that adds up the products of rows, a block at a time."""
     from scipy.linalg.blas import ssyrk
 
     total = np.zeros((Z.shape[1], Z.shape[1]), np.float32, order="F")
@@ -157,12 +170,16 @@ def _syrk(Z: Floats) -> Callable[[], object]:
 
 
 def _view(scene: Scene, X: Floats) -> Callable[[], object]:
-    """Return what makes features by a matrix product, which takes no time if there are none."""
+    """Return a function that makes the features by a matrix product; no work if there are none."""
     P = np.ones((scene.d, scene.features), np.float32)
     return lambda: X @ P
 
 
 def _race(runs: list[Callable[[], object]]) -> list[float]:
-    """Return the least microseconds of each, in turns."""
+    """Run all in turns; return the best time of each in microseconds."""
     times = [[seconds(run) for run in runs] for _ in range(ROUNDS)]
     return [MICROSECONDS * best for best in np.min(times, axis=0).tolist()]
+
+
+if __name__ == "__main__":
+    run_parts(__doc__, {"cost": cost}, dims=(384, 512, 1024), features=(0, 1000, 2000))

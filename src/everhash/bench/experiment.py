@@ -65,12 +65,11 @@ class Runs:
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is run, and what it is to show."""
+    """Runs under one name, with the title and the Markdown text above their report."""
 
     name: str
     title: str
     text: str
-    """Markdown that stands above the report."""
     runs: tuple[Runs, ...]
 
     def tasks(self) -> list[Task]:

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.bench.datasets import Dataset
-from everhash.bench.protocols import Split, joining, sorted_by_label
+from everhash.bench.protocols import ORDERS, Split
 from everhash.bench.retrieval import COSINE, make, split_of
 from everhash.bench.scoring import score_codewords, score_features, score_mapping
 from everhash.bench.task import Task
 from everhash.errors import OptionError
 from everhash.learn.stream_hasher import StreamHasher
 
-ORDERS = {"joining": joining, "sorted": sorted_by_label}
 CHECKPOINTS = 10
 DISTANCES = ("hamming", "asymmetric")
 
@@ -30,7 +29,6 @@ def measure(task: Task, data: Dataset) -> dict[str, Any]:
     if task.protocol not in ORDERS:
         raise OptionError(f"no order {task.protocol!r}", hint=f"choose from {', '.join(ORDERS)}")
     split = split_of(task, data)
-    split = split._replace(stream=ORDERS[task.protocol](data.y, split.stream, task.seed))
     hasher = None if task.method == COSINE else make(task, data)
     seconds = 0.0
     curve: list[dict[str, Any]] = []
@@ -67,13 +65,10 @@ def seen_so_far(data: Dataset, split: Split, end: int) -> Split:
 def scores(hasher: StreamHasher | None, data: Dataset, seen: Split) -> dict[str, Any]:
     """Return how well entries are found now, stored as bits and as codewords."""
     if hasher is None:
-        return {"mapping": {"asymmetric": score_features(data.X, data.y, seen)}}
-    asked, labels = data.X[seen.queries], data.y[seen.queries]
-    entries, stored = data.X[seen.entries], data.y[seen.entries]
-    by_bits = score_mapping(hasher, asked, labels, entries, stored, coding="home")
-    figures = {"mapping": by_bits._asdict()}
+        return {"mapping": {"asymmetric": score_features(data, seen)}}
+    figures = {"mapping": score_mapping(hasher, data, seen)._asdict()}
     if hasher.assigns_codewords:
-        figures["codeword"] = score_codewords(hasher, asked, labels, stored)._asdict()
+        figures["codeword"] = score_codewords(hasher, data, seen)._asdict()
     return figures
 
 

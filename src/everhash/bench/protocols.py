@@ -1,4 +1,4 @@
-"""Who learns what, and who is asked: splits of a set into stream, entries and queries."""
+"""Splits of a data set into stream, entries and queries, and orders of the stream."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Split(NamedTuple):
 
 
 def paper_split(y: NDArray[np.int64], queries: int, stream: int, seed: int) -> Split:
-    """Return the paper's split: so many queries and stream rows of each label, all else is entries.
+    """Return the paper's split: `queries` and `stream` rows of each label; all others are entries.
 
     The stream's rows are entries too, as in the paper (2,000 of CIFAR-10's 59,000).
     """
@@ -32,7 +32,7 @@ def paper_split(y: NDArray[np.int64], queries: int, stream: int, seed: int) -> S
 
 
 def given_split(y: NDArray[np.int64], is_query: NDArray[np.bool_], stream: int, seed: int) -> Split:
-    """Return a split with the set's own queries, and so many stream rows of each label."""
+    """Return a split with the set's own queries and `stream` rows of each label to learn."""
     rng = np.random.default_rng(seed)
     entries = rng.permutation(np.flatnonzero((y >= 0) & ~is_query))
     learned = entries[_rank_within_label(y[entries]) < stream]
@@ -40,7 +40,7 @@ def given_split(y: NDArray[np.int64], is_query: NDArray[np.bool_], stream: int, 
 
 
 def _rank_within_label(y: NDArray[np.int64]) -> Rows:
-    """Return for each row how many rows of its label stand before it."""
+    """Return for each row how many rows of its label come before it."""
     order = np.argsort(y, kind="stable")
     starts = np.searchsorted(y[order], y[order])
     rank = np.empty_like(order)
@@ -49,9 +49,9 @@ def _rank_within_label(y: NDArray[np.int64]) -> Rows:
 
 
 def hide_labels(y: NDArray[np.int64], split: Split, seed: int) -> Split:
-    """Return the part of a split that asks for unseen labels, a quarter of all rounded up.
+    """Return a split whose queries have labels that are never learned, a quarter of all rounded up.
 
-    The stream keeps the other labels; entries and queries are of the hidden ones only
+    The stream has the other labels; entries and queries have the hidden ones only
     (Sablayrolles, Douze, Jegou, Usunier, ICASSP 2017).
     """
     labels = np.random.default_rng(seed).permutation(np.unique(y[y >= 0]))
@@ -61,7 +61,7 @@ def hide_labels(y: NDArray[np.int64], split: Split, seed: int) -> Split:
 
 
 def with_wrong_labels(labels: Rows, share: float, seed: int) -> Rows:
-    """Return labels of which about a share is another one of the same labels, drawn at random."""
+    """Return the labels with about a `share` of them replaced by other ones, drawn at random."""
     rng = np.random.default_rng(seed)
     known, which = np.unique(labels, return_inverse=True)
     moved = rng.integers(1, max(2, len(known)), len(labels)) % len(known)
@@ -70,11 +70,11 @@ def with_wrong_labels(labels: Rows, share: float, seed: int) -> Rows:
 
 
 def joining(y: Rows, stream: Rows, seed: int) -> Rows:
-    """Return a stream in which labels join over time, and old ones go on.
+    """Return a stream in which labels join over time and earlier labels continue.
 
-    Labels come in random order and in even steps over nine tenths of the time; the rows of a label
-    are spread evenly from then to the end. As labels have about equally many rows, few rows come at
-    first and many at the end, and a label that comes late comes often.
+    Labels join in random order and in even steps over the first nine tenths of the time; the rows
+    of a label are spread evenly from then to the end. Labels have about equally many rows, so a
+    label that joins late is frequent, and the stream is denser towards its end.
     """
     rng = np.random.default_rng(seed)
     labels = rng.permutation(np.unique(y[stream]))
@@ -86,9 +86,13 @@ def joining(y: Rows, stream: Rows, seed: int) -> Rows:
 
 
 def sorted_by_label(y: Rows, stream: Rows, seed: int) -> Rows:
-    """Return a stream in which one label comes after the other, in random order of labels."""
+    """Return a stream sorted by label, with the labels in random order."""
     labels = np.random.default_rng(seed).permutation(np.unique(y[stream]))
     place = np.empty(len(labels), np.int64)
     place[np.argsort(labels)] = np.arange(len(labels))
     when = place[np.searchsorted(np.sort(labels), y[stream])]
     return stream[np.argsort(when, kind="stable")]
+
+
+ORDERS = {"joining": joining, "sorted": sorted_by_label}
+"""Protocols that decide the order of the stream."""

@@ -27,8 +27,8 @@ GROUPS_TOLD = (
 
 
 def found(rows: Sequence[Row]) -> Iterator[ReportPart]:
-    """Yield mAP by bits; where methods have several variants, these beside their upkeep."""
-    for block in blocks(rows):
+    """Yield mAP by bits; where methods have several variants, mAP and upkeep of each variant."""
+    for block in blocks(rows, "protocol"):
         varied = any(row["options"] for row in block)
         yield from (updates if varied else retrieval).layout(block)
 
@@ -36,6 +36,8 @@ def found(rows: Sequence[Row]) -> Iterator[ReportPart]:
 LAYOUTS: dict[tuple[str, str | None], Layout] = {
     ("retrieval", "strict"): found,
     ("retrieval", "paper"): found,
+    ("retrieval", "joining"): found,
+    ("retrieval", "sorted"): found,
     ("retrieval", "unseen"): robustness.unseen,
     ("retrieval", "unlabelled"): robustness.unlabelled,
     ("retrieval", "noise"): robustness.noise,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from everhash import peers
 from everhash.bench.datasets import Dataset
 from everhash.bench.protocols import (
+    ORDERS,
     Split,
     given_split,
     hide_labels,
@@ -40,7 +41,9 @@ PROTOCOLS = {
     "unseen": "three quarters of the labels are learned, the others are searched for",
     "unlabelled": "a share of the entries has no label and is stored as its bits",
     "noise": "a share of the stream has a wrong label",
-    "out-of-scope": "queries of labels nobody has learned are to be told from others",
+    "out-of-scope": "queries of labels that were never learned are to be recognised as such",
+    "joining": "labels join over time, and earlier labels continue",
+    "sorted": "the stream is sorted by label",
 }
 EVERY = 100
 """Rows learned between two refreshes."""
@@ -89,29 +92,21 @@ def measure(task: Task, data: Dataset) -> dict[str, Any]:
 
 def scores(task: Task, hasher: StreamHasher, data: Dataset, split: Split) -> dict[str, Any]:
     """Return how well entries are found, stored as bits and as codewords."""
-    asked, labels = data.X[split.queries], data.y[split.queries]
-    entries, stored = data.X[split.entries], data.y[split.entries]
+    entries = data.X[split.entries]
     start = perf_counter()
     hasher.encode(entries)
     figures: dict[str, Any] = {"encoding": perf_counter() - start}
-    among = ASYMMETRIC_AMONG
-    by_bits = score_mapping(
-        hasher, asked, labels, entries, stored, coding="home", asymmetric_among=among
-    )
+    by_bits = score_mapping(hasher, data, split, asymmetric_among=ASYMMETRIC_AMONG)
     figures["mapping"] = by_bits._asdict()
     if hasher.assigns_codewords and task.protocol != "unseen":
-        figures["codeword"] = score_codewords(hasher, asked, labels, stored)._asdict()
+        figures["codeword"] = score_codewords(hasher, data, split)._asdict()
     return figures
 
 
 def mixture(task: Task, hasher: StreamHasher, data: Dataset, split: Split) -> dict[str, Any]:
     """Return how well entries are found of which a share has no label."""
     plain = np.random.default_rng(task.seed).random(len(split.entries)) < task.share
-    asked, stored = split.queries, split.entries
-    score = score_mixture(
-        hasher, data.X[asked], data.y[asked], data.X[stored], data.y[stored], plain
-    )
-    return {"mixed": score._asdict()}
+    return {"mixed": score_mixture(hasher, data, split, plain)._asdict()}
 
 
 def novelty(_task: Task, hasher: StreamHasher, data: Dataset, split: Split) -> dict[str, Any]:
@@ -134,7 +129,7 @@ def of_features(task: Task, data: Dataset, split: Split) -> dict[str, Any]:
         known, unknown = in_and_out(data, split)
         return {"auroc": score_novelty_of_features(data.X, split.stream, known, unknown)}
     few = Split(split.stream, split.entries[:ASYMMETRIC_AMONG], split.queries)
-    return {"mapping": {"asymmetric": score_features(data.X, data.y, few)}}
+    return {"mapping": {"asymmetric": score_features(data, few)}}
 
 
 def in_and_out(data: Dataset, split: Split) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -173,6 +168,9 @@ def split_of(task: Task, data: Dataset) -> Split:
         split = hide_labels(data.y, split, task.seed)
     if task.protocol == "out-of-scope" and (data.y >= 0).all():
         split = Split(hide_labels(data.y, split, task.seed).stream, split.entries, split.queries)
+    if task.protocol in ORDERS:
+        stream = ORDERS[task.protocol](data.y, split.stream, task.seed)
+        split = Split(stream, split.entries, split.queries)
     entries = _some(split.entries, task.entries, task.seed)
     return Split(split.stream, entries, _some(split.queries, task.queries, task.seed))
 

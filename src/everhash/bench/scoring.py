@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.bench.counts import Score, Shelf
+from everhash.bench.datasets import Dataset
 from everhash.bench.protocols import Split
 from everhash.codes import Codes, asymmetric, hamming
 from everhash.index.index import Index
@@ -25,94 +26,86 @@ ORDERS: tuple[Ties, ...] = ("average", "pessimistic", "optimistic")
 
 
 class Scores(NamedTuple):
-    """How well entries are found, by two distances."""
+    """mAP by each of the two distances."""
 
     hamming: Score
     asymmetric: Score
 
 
-def score_codewords(
-    hasher: StreamHasher,
-    queries: NDArray[np.float32],
-    query_labels: NDArray[np.int64],
-    entry_labels: NDArray[np.int64],
-) -> Scores:
+def score_codewords(hasher: StreamHasher, data: Dataset, split: Split) -> Scores:
     """Return mAP with entries stored as codewords."""
-    labels, counts = np.unique(entry_labels, return_counts=True)
+    labels, counts = np.unique(data.y[split.entries], return_counts=True)
     entries = dict(zip(labels.tolist(), counts.tolist(), strict=True))
-    words, margins = hasher.encode_labels(), hasher.margins(queries)
+    words, queries = hasher.encode_labels(), data.X[split.queries]
     held = np.zeros(len(words), np.int64)
     held[hasher.numbers(entries)] = list(entries.values())
-    own = hasher.numbers(query_labels.tolist())
+    own = hasher.numbers(data.y[split.queries].tolist())
 
     def score(distances: Distances) -> Score:
-        # the entries of a label tie, so all that are relevant stand in one group
+        # the entries of a label tie, so all relevant ones are in one group
         nearest = distances[np.arange(len(own)), own, None]
         before, size = (distances < nearest) @ held, (distances == nearest) @ held
         return Score.of((before[:, None], size[:, None], held[own][:, None]))
 
-    return Scores(score(hamming(hasher.encode(queries), words)), score(asymmetric(margins, words)))
+    by_margins = asymmetric(hasher.margins(queries), words)
+    return Scores(score(hamming(hasher.encode(queries), words)), score(by_margins))
 
 
 def score_mapping(
     hasher: StreamHasher,
-    queries: NDArray[np.float32],
-    query_labels: NDArray[np.int64],
-    entries: NDArray[np.float32],
-    entry_labels: NDArray[np.int64],
+    data: Dataset,
+    split: Split,
     *,
-    coding: str = "full",
+    coding: str = "home",
     asymmetric_among: int | None = None,
 ) -> Scores:
-    """Return mAP with entries stored as bits.
-
-    Queries without a relevant entry are left out.
+    """Return mAP with entries stored as bits. Queries without a relevant entry are left out.
 
     Args:
         hasher: what was learned.
-        queries: (n, d) rows to ask for.
-        query_labels: (n,) their labels.
-        entries: (m, d) rows to rank.
-        entry_labels: (m,) their labels.
+        data: the rows and their labels.
+        split: which rows are entries, and which are queries.
         coding: "full" stores the bits of all cycles, "home" those of an entry's home cycle only.
         asymmetric_among: rank only so many entries, the first ones, by asymmetric distance, which
             takes a sort for each query; shuffle entries beforehand. All of them if None.
     """
+    entries = data.X[split.entries]
     stored = hasher.encode(entries) if coding == "full" else home_codes(hasher, entries)
-    part = slice(asymmetric_among)
-    by_bits = Shelf(stored, entry_labels).by_hamming(hasher.encode(queries), query_labels)
-    few = Shelf(_part(stored, part), entry_labels[part])
-    by_margins = few.by_margins(hasher.margins(queries), query_labels)
-    return Scores(Score.of(by_bits), Score.of(by_margins))
+    return _score_codes(hasher, data, split, stored, asymmetric_among)
 
 
 def score_mixture(
-    hasher: StreamHasher,
-    queries: NDArray[np.float32],
-    query_labels: NDArray[np.int64],
-    entries: NDArray[np.float32],
-    entry_labels: NDArray[np.int64],
-    unlabelled: NDArray[np.bool_],
+    hasher: StreamHasher, data: Dataset, split: Split, unlabelled: NDArray[np.bool_]
 ) -> Scores:
-    """Return mAP with entries stored as codewords, but those without a label as bits.
+    """Return mAP with entries stored as codewords, but as bits where they are unlabelled.
 
     A method without codewords stores bits for all of them.
     """
-    stored = home_codes(hasher, entries)
+    stored = home_codes(hasher, data.X[split.entries])
     if hasher.assigns_codewords:
         words, labelled = hasher.encode_labels(), np.flatnonzero(~unlabelled)
-        numbers = hasher.numbers(entry_labels[labelled].tolist())
+        numbers = hasher.numbers(data.y[split.entries[labelled]].tolist())
         stored.words[labelled], stored.mask[labelled] = words.words[numbers], words.mask[numbers]
-    shelf = Shelf(stored, entry_labels)
-    by_bits = shelf.by_hamming(hasher.encode(queries), query_labels)
-    by_margins = shelf.by_margins(hasher.margins(queries), query_labels)
+    return _score_codes(hasher, data, split, stored)
+
+
+def _score_codes(
+    hasher: StreamHasher, data: Dataset, split: Split, stored: Codes, among: int | None = None
+) -> Scores:
+    """Return mAP of stored codes; by asymmetric distance of the first `among` only."""
+    queries, labels, part = data.X[split.queries], data.y[split.queries], slice(among)
+    shelf = Shelf(stored, data.y[split.entries])
+    by_bits = shelf.by_hamming(hasher.encode(queries), labels)
+    if among is not None and among < len(shelf):
+        shelf = Shelf(_part(stored, part), data.y[split.entries[part]])
+    by_margins = shelf.by_margins(hasher.margins(queries), labels)
     return Scores(Score.of(by_bits), Score.of(by_margins))
 
 
 def score_novelty(
     hasher: StreamHasher, known: NDArray[np.float32], unknown: NDArray[np.float32]
 ) -> float:
-    """Return how often (area under the ROC curve) an unknown row is farther from all codewords."""
+    """Return the area under the ROC curve of the distance from the nearest codeword."""
     words = hasher.encode_labels()
     near = [asymmetric(hasher.margins(rows), words).min(axis=1) for rows in (known, unknown)]
     return _auroc(*near)
@@ -121,7 +114,7 @@ def score_novelty(
 def score_novelty_of_features(
     X: NDArray[np.float32], learned: Rows, known: Rows, unknown: Rows
 ) -> float:
-    """Return the same of the features: how far, by cosine, the nearest learned row is."""
+    """Return the same for the cosine distance from the nearest learned row."""
     center = X[learned].mean(axis=0)
     rows = unit_rows(X[learned], center)
     near = [-(unit_rows(X[asked], center) @ rows.T).max(axis=1) for asked in (known, unknown)]
@@ -135,8 +128,9 @@ def _auroc(known: NDArray[np.float32], unknown: NDArray[np.float32]) -> float:
     return float(roc_auc_score(is_unknown, np.concatenate([known, unknown])))
 
 
-def score_features(X: NDArray[np.float32], y: Rows, split: Split) -> Score:
-    """Return mAP by cosine of the features, measured from the mean of the stream."""
+def score_features(data: Dataset, split: Split) -> Score:
+    """Return mAP by cosine of the features, centred by the mean of the stream."""
+    X, y = data.X, data.y
     center = X[split.stream].mean(axis=0)
     entries, labels = unit_rows(X[split.entries], center), y[split.entries]
     values: dict[Ties, list[NDArray[np.float64]]] = {order: [] for order in ORDERS}
@@ -149,7 +143,7 @@ def score_features(X: NDArray[np.float32], y: Rows, split: Split) -> Score:
 
 
 def home_codes(hasher: StreamHasher, X: NDArray[np.float32]) -> Codes:
-    """Return codes as an index keeps them: active on the bits of each row's home cycle only."""
+    """Return codes as an index stores them: active on the bits of each row's home cycle only."""
     if hasher.n_cycles_ == 1:
         return hasher.encode(X)
     mapping = hasher.freeze()
@@ -160,18 +154,13 @@ def home_codes(hasher: StreamHasher, X: NDArray[np.float32]) -> Codes:
     return Codes.pack(signs * active, mapping.version)
 
 
-def score_index(
-    index: Index,
-    queries: NDArray[np.float32],
-    query_labels: NDArray[np.int64],
-    entry_labels: NDArray[np.int64],
-    distance: str,
-) -> float:
-    """Return mAP of an index's whole ranking; entry i has id i and the i-th of `entry_labels`."""
-    values = []
-    for part in _parts(len(queries)):
-        found = index.search_radius(queries[part], np.inf, distance)
-        relevant = entry_labels[found.ids.astype(np.int64)] == query_labels[part, None]
+def score_index(index: Index, data: Dataset, split: Split, distance: str) -> float:
+    """Return mAP of an index's whole ranking; its id i is the i-th of the split's entries."""
+    values, stored = [], data.y[split.entries]
+    for part in _parts(len(split.queries)):
+        asked = split.queries[part]
+        found = index.search_radius(data.X[asked], np.inf, distance)
+        relevant = stored[found.ids.astype(np.int64)] == data.y[asked, None]
         values.append(average_precision(found.distances, relevant))
     return float(np.concatenate(values).mean())
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from everhash import Index, OnlineHasher, peers
 from everhash.bench.counts import Groups, Score, Shelf, precision_of_groups
+from everhash.bench.datasets import Dataset
 from everhash.bench.protocols import (
     Split,
     given_split,
@@ -96,6 +97,18 @@ def test_ranking_by_margins_equals_ranking_by_all_distances(
     np.testing.assert_allclose(got, expected, atol=EXACT, rtol=0)
 
 
+@pytest.fixture(scope="module")
+def data(digits: Stream) -> Dataset:
+    return Dataset("digits", digits.X, digits.y, np.zeros(len(digits.y), np.bool_))
+
+
+SPLIT = Split(np.arange(500), np.arange(600, 1797), np.arange(500, 600))
+
+
+def by_index(index: Index, data: Dataset) -> list[float]:
+    return [score_index(index, data, SPLIT, name) for name in ("hamming", "asymmetric")]
+
+
 def averages(scores: Scores) -> tuple[float, float]:
     return scores.hamming.average, scores.asymmetric.average
 
@@ -107,38 +120,36 @@ def cycles(digits: Stream) -> OnlineHasher:
 
 
 def test_codewords_score_as_entries_that_all_have_their_codeword(
-    cycles: OnlineHasher, digits: Stream
+    cycles: OnlineHasher, data: Dataset
 ) -> None:
-    X, y, stored = digits.X[500:600], digits.y[500:600], digits.y[600:]
+    X, y, stored = data.X[SPLIT.queries], data.y[SPLIT.queries], data.y[SPLIT.entries]
     words = cycles.codewords_[cycles.numbers(stored.tolist())]
     entries, relevant = Codes.pack(words, 0), y[:, None] == stored
     expected = (
         average_precision(hamming(cycles.encode(X), entries), relevant).mean(),
         average_precision(asymmetric(cycles.margins(X), entries), relevant).mean(),
     )
-    got = score_codewords(cycles, X, y, stored)
+    got = score_codewords(cycles, data, SPLIT)
     np.testing.assert_allclose(averages(got), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("coding", ["home", "full"])
 def test_mapping_scores_as_an_index_of_unlabelled_entries(
-    cycles: OnlineHasher, digits: Stream, coding: str
+    cycles: OnlineHasher, data: Dataset, coding: str
 ) -> None:
-    X, y, entries, stored = digits.X[500:600], digits.y[500:600], digits.X[600:], digits.y[600:]
     index = Index(cycles, coding=coding)
-    index.add(entries)
-    by_index = [score_index(index, X, y, stored, name) for name in ("hamming", "asymmetric")]
-    got = score_mapping(cycles, X, y, entries, stored, coding=coding)
-    np.testing.assert_allclose(averages(got), by_index, atol=1e-6)
+    index.add(data.X[SPLIT.entries])
+    got = score_mapping(cycles, data, SPLIT, coding=coding)
+    np.testing.assert_allclose(averages(got), by_index(index, data), atol=1e-6)
 
 
-def test_one_hot_entries_rank_by_the_query_score_of_their_class(digits: Stream) -> None:
-    hasher = peers.get("onehot").partial_fit(digits.X[:500], digits.y[:500])
-    X, y, entries, stored = digits.X[500:600], digits.y[500:600], digits.X[600:], digits.y[600:]
-    classes = hasher.margins(entries).argmax(axis=1)
-    relevant = y[:, None] == stored
-    expected = average_precision(-hasher.margins(X)[:, classes], relevant).mean()
-    got = score_mapping(hasher, X, y, entries, stored, coding="home")
+def test_one_hot_entries_rank_by_the_query_score_of_their_class(data: Dataset) -> None:
+    hasher = peers.get("onehot").partial_fit(data.X[:500], data.y[:500])
+    classes = hasher.margins(data.X[SPLIT.entries]).argmax(axis=1)
+    relevant = data.y[SPLIT.queries, None] == data.y[SPLIT.entries]
+    margins = hasher.margins(data.X[SPLIT.queries])
+    expected = average_precision(-margins[:, classes], relevant).mean()
+    got = score_mapping(hasher, data, SPLIT)
     assert got.asymmetric.average == pytest.approx(expected, abs=1e-6)
 
 
@@ -151,16 +162,15 @@ def test_home_codes_are_active_in_one_cycle_only(cycles: OnlineHasher, digits: S
 
 @pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
 def test_a_mixture_scores_as_an_index_of_both_kinds(
-    cycles: OnlineHasher, digits: Stream, share: float
+    cycles: OnlineHasher, data: Dataset, share: float
 ) -> None:
-    X, y, entries, stored = digits.X[500:600], digits.y[500:600], digits.X[600:], digits.y[600:]
+    stored = data.y[SPLIT.entries]
     plain = np.random.default_rng(0).random(len(stored)) < share
     given_labels = [None if bare else label for bare, label in zip(plain, stored, strict=True)]
     index = Index(cycles)
-    index.add(entries, y=given_labels)
-    by_index = [score_index(index, X, y, stored, name) for name in ("hamming", "asymmetric")]
-    got = score_mixture(cycles, X, y, entries, stored, plain)
-    np.testing.assert_allclose(averages(got), by_index, atol=1e-6)
+    index.add(data.X[SPLIT.entries], y=given_labels)
+    got = score_mixture(cycles, data, SPLIT, plain)
+    np.testing.assert_allclose(averages(got), by_index(index, data), atol=1e-6)
 
 
 def test_novelty_tells_noise_from_digits(digits: Stream) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -333,6 +334,34 @@ def test_a_power_law_is_found(power: float, scale: float, sizes: list[int]) -> N
         assert law.power == pytest.approx(power, abs=1e-6)
 
 
+def test_sizes_that_differ_are_told_apart_and_others_are_not_named() -> None:
+    rows = [
+        {**each, "options": {"what": each["what"], "size": size}}
+        for each in timed()
+        if each["kind"] == "speed"
+        for size in ((10, 2000) if each["what"] == "fast" else (10,))
+    ]
+    (races,) = tables(report.text(BARE, rows))
+    assert [cells[0] for cells in races[1:]] == [
+        *("alone", "fast, size 10", "fast, size 2,000", "short", "slow"),
+    ]
+
+
+@pytest.mark.parametrize("options", [(), (("step", 0.5),)])
+def test_orders_of_the_stream_have_sections_of_their_own(options: Any) -> None:
+    rows = [
+        row(protocol=order, options=options, mapping=score(value))
+        for order, value in (("strict", 0.6), ("sorted", 0.4), ("joining", 0.5))
+    ]
+    text = report.text(BARE, rows)
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert len(headings) == 3
+    assert "(sorted: the stream is sorted by label)" in text
+    assert len({part.slug for part in report.parts(BARE, rows) if isinstance(part, Picture)}) == (
+        1 if options else 3
+    )
+
+
 def test_variants_are_told_apart_by_their_options_in_order() -> None:
     rows = [
         row("paper", options=options, mapping=score(0.5), flipped=value, recomputed=9.0)
@@ -376,6 +405,17 @@ def test_the_same_rows_give_the_same_bytes_and_links_lead_to_files(tmp_path: Pat
     assert not any(b"<dc:date>" in path.read_bytes() for path in first)
     linked = re.findall(r"\]\(([^)]+)\)", first[0].read_text())
     assert {tmp_path / "a" / name for name in linked} == set(first[1:])
+
+
+def test_figures_without_matplotlib_name_the_extra_that_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # as if it were not installed
+    rows = [row(mapping=score(0.4))]
+    assert "everhash" in report.text(BARE, rows)
+    with pytest.raises(InputError, match=r"needs matplotlib \(pip install 'everhash\[plot\]'\)"):
+        report.write(BARE, rows, tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_all_other_figures_can_be_drawn(tmp_path: Path) -> None:

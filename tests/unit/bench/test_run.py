@@ -16,6 +16,7 @@ from everhash.bench import experiment, growth, retrieval, runner
 from everhash.bench.costs.refresh import keep_fresh
 from everhash.bench.datasets import Dataset
 from everhash.bench.experiment import Experiment, Runs, named, parse
+from everhash.bench.protocols import ORDERS
 from everhash.bench.retrieval import COSINE
 from everhash.bench.rows import RowFile, read_rows
 from everhash.bench.runner import Failure, Source
@@ -25,7 +26,7 @@ from tests.conftest import Stream
 
 UNTIMED = {"seconds": 0, "encoding": 0}
 FEW = Experiment(
-    "few", "Few", "", (Runs("digits", methods="everhash,onehot,itq", bits=(8, 16), seeds=2),)
+    "few", "Few", "", (Runs("digits", methods="paper,onehot,itq", bits=(8, 16), seeds=2),)
 )
 
 
@@ -73,7 +74,7 @@ def test_a_small_set_is_split_so_that_something_is_left_of_every_label(digits: S
     assert (learned == 70).all()
 
 
-@pytest.mark.parametrize("order", growth.ORDERS)
+@pytest.mark.parametrize("order", ORDERS)
 def test_growth_ends_with_all_labels_and_its_area_is_the_mean(data: Dataset, order: str) -> None:
     task = Task("growth", "digits", "everhash", 16, 0, 40, order, entries=500, queries=50)
     figures = growth.measure(task, data)
@@ -84,6 +85,17 @@ def test_growth_ends_with_all_labels_and_its_area_is_the_mean(data: Dataset, ord
     for stored in ("mapping", "codeword"):
         values = [point[stored]["hamming"].average for point in figures["curve"]]
         assert figures["area"][stored]["hamming"] == pytest.approx(np.mean(values))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_an_order_changes_nothing_but_the_order_of_the_stream(data: Dataset, order: str) -> None:
+    task = Task("retrieval", "digits", "paper", 16, 0, 20)
+    usual, ordered = (
+        retrieval.split_of(replace(task, protocol=protocol), data) for protocol in ("strict", order)
+    )
+    np.testing.assert_array_equal(ordered.stream, ORDERS[order](data.y, usual.stream, 0))
+    np.testing.assert_array_equal(ordered.entries, usual.entries)
+    np.testing.assert_array_equal(ordered.queries, usual.queries)
 
 
 def test_unknown_protocols_are_refused(data: Dataset) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everhash.bench import datasets, experiment
-from everhash.bench.costs import codes, scale, speed, store, timing
+from everhash.bench import datasets, experiment, extras
+from everhash.bench.costs import codes, races, scale, speed, store, timing
 from everhash.bench.costs.learning import (
     learn_compiled,
     learn_numpy,
@@ -31,6 +33,8 @@ from everhash.errors import OptionError
 from everhash.index.index import Index
 
 POINTS = [(what, axis) for what, each in scale.WHAT.items() for axis in each.axes]
+PACKAGES = {"FAISS": "faiss", "usearch": "usearch"}
+FEW = ("rows", "labelled", "unlabelled")
 SMALL = {"search": 300, "asymmetric search": 300, "store": 300, "refresh": 100}
 
 
@@ -39,9 +43,12 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run few rounds, small scenes, and every race anew."""
     monkeypatch.setattr(timing, "PATIENCE", 0.0)
     monkeypatch.setattr(scale, "CALL", 100)
-    monkeypatch.setattr(speed, "SEARCH_ROUNDS", 1)
+    for name, what in scale.WHAT.items():
+        small = {key: min(getattr(what.usual, key), 300) for key in FEW}
+        monkeypatch.setitem(scale.WHAT, name, what._replace(usual=replace(what.usual, **small)))
+    monkeypatch.setattr(races, "SEARCH_ROUNDS", 1)
     monkeypatch.setattr(store, "SINGLES", 2)
-    for kept in (speed.learning_times, speed.search_times, speed.real_codes, speed.refresh_costs):
+    for kept in (races.learning_times, races.search_times, races.real_codes, races.refresh_costs):
         kept.cache_clear()
 
 
@@ -50,10 +57,10 @@ def point(what: str, axis: str, size: Any, method: str = "everhash", bits: int =
     return Task("scale", "synthetic", method, bits, options=options)
 
 
-def item(what: str, peer: str, size: Any = None) -> Task:
+def item(what: str, peer: str, size: Any = None, **more: int) -> Task:
     real = speed.ITEMS[what, peer].real
     size = SMALL.get(what.partition(",")[0], 200) if size is None else size
-    options = as_options({"what": what, "peer": peer, "size": size})
+    options = as_options({"what": what, "peer": peer, "size": size, **more})
     bits = 64 if "search" in what else 16
     return Task(
         "speed",
@@ -112,6 +119,8 @@ def test_a_scene_has_the_entries_it_says(labelled: int, unlabelled: int) -> None
             options=as_options({"what": speed.GRADIENT, "peer": "me"}),
         ),
         item(speed.GRADIENT, "NumPy", size=-1),
+        item(speed.GRADIENT, "NumPy", features=0),
+        item("search, uniform codes, at once", "FAISS flat", features=64),
         replace(item("search, uniform codes, at once", "FAISS flat"), bits=48),
     ],
     ids=lambda task: task.variant,
@@ -122,8 +131,9 @@ def test_what_cannot_be_timed_is_refused(task: Task) -> None:
 
 
 def test_every_run_of_the_experiments_can_be_timed() -> None:
-    for task in experiment.load("speed").tasks():
-        speed.read_options(task)
+    for name in ("speed", "sizes"):
+        for task in experiment.load(name).tasks():
+            speed.read_options(task)
     sizes: dict[tuple[str, str, str], list[int]] = {}
     for task in experiment.load("scale").tasks():
         what, axis, scene = scale.point_of(task)
@@ -143,7 +153,8 @@ def test_every_item_is_held_against_its_peer(what: str, peer: str) -> None:
     assert not isinstance(row, Failure), row
     assert (row["what"], row["peer_name"]) == (what, peer)
     assert row["ours"] > 0
-    if "FAISS" in peer and codes.load_faiss() is None:
+    package = PACKAGES.get(peer.partition(" ")[0])
+    if package is not None and extras.find(package) is None:
         assert row["peer"] is row["ratio"] is None
     else:
         assert row["ratio"] == row["peer"] / row["ours"]
@@ -152,22 +163,49 @@ def test_every_item_is_held_against_its_peer(what: str, peer: str) -> None:
     assert row["note"]
 
 
-@pytest.mark.parametrize("what", ["uniform codes", "clustered codes", "labelled entries"])
-def test_a_missing_peer_is_said_to_be_missing(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codes, "import_module", _not_installed)
+@pytest.mark.parametrize("what", [speed.GRADIENT, "encoding, 1 cycle"])
+def test_rows_may_have_another_number_of_features(what: str) -> None:
+    peer = "NumPy" if what == speed.GRADIENT else "BLAS"
+    assert speed.measure(item(what, peer), NO_DATA)["note"].startswith("d = 512;")
+    assert speed.measure(item(what, peer, features=24), NO_DATA)["note"].startswith("d = 24;")
+
+
+@pytest.mark.parametrize(
+    ("what", "peer", "package"),
+    [
+        ("uniform codes", "FAISS flat", "faiss"),
+        ("uniform codes", "usearch", "usearch"),
+        ("clustered codes", "FAISS flat", "faiss"),
+        ("labelled entries", "FAISS flat", "faiss"),
+    ],
+)
+def test_a_missing_peer_is_said_to_be_missing(
+    what: str, peer: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("faiss", "usearch", "usearch.index"):
+        monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
     codes.load_faiss.cache_clear()
     try:
-        figures = speed.measure(item(f"search, {what}, at once", "FAISS flat"), NO_DATA)
+        figures = speed.measure(item(f"search, {what}, at once", peer), NO_DATA)
     finally:
         codes.load_faiss.cache_clear()
     assert figures["ours"] > 0
     assert figures["peer"] is None
     assert figures["ratio"] is None
-    assert 'pip install "everhash[bench]"' in figures["note"]
+    assert f"{package} is not installed: pip install 'everhash[bench]'" in figures["note"]
 
 
-def _not_installed(name: str) -> None:
-    raise ImportError(name)
+def test_the_benchmark_is_imported_without_its_extras() -> None:
+    hidden = ["matplotlib", "faiss", "usearch"]
+    script = (
+        f"import sys; sys.modules.update(dict.fromkeys({hidden}))\n"
+        "import everhash.cli.bench, everhash.bench.report, everhash.bench.runner\n"
+        "from everhash.bench.reporting import figures, labels"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -197,10 +235,10 @@ def test_wrong_results_stop_a_race() -> None:
     made = codes.make_clustered(64, 300)
     expected = codes.expect_hamming(made)
     distances, places = made.segment().nearest_hamming(made.queries, codes.K)
-    expected.hold(slice(0, len(distances)), distances, places)
+    expected.check(slice(0, len(distances)), distances, places)
     distances[1, 3] += 1
     with pytest.raises(RuntimeError, match="wrong distances"):
-        expected.hold(slice(0, len(distances)), distances, places)
+        expected.check(slice(0, len(distances)), distances, places)
 
 
 @pytest.mark.parametrize("kind", ["labelled", "unlabelled"])

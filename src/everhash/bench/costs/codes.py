@@ -1,15 +1,15 @@
-"""Codes to search among, made up and real, and what holds the results to be right."""
+"""Codes to search, random and real, and the results that a search of them must give."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from everhash import OnlineHasher
+from everhash.bench import extras
 from everhash.bench.datasets import Dataset
 from everhash.bench.protocols import Split
 from everhash.index.refresh import Odometer, choose_homes, encode
@@ -23,7 +23,7 @@ K, QUERIES, SLICE = 100, 1000, 20_000
 
 
 class CodeSample(NamedTuple):
-    """Entries and queries; a query has a word and margins for each cycle."""
+    """Codes of entries and queries; a query has a word and margins for each cycle."""
 
     bits: int
     words: Words
@@ -33,7 +33,7 @@ class CodeSample(NamedTuple):
     margins: Floats
     """(q, n_cycles, bits)"""
     homes: Counts
-    """(q,) the cycle of each query whose word FAISS is given."""
+    """(q,) the home cycle of each query; FAISS searches with its word."""
 
     @property
     def queries(self) -> Words:
@@ -52,12 +52,12 @@ class CodeSample(NamedTuple):
 
 
 def pack(bits: NDArray[np.bool_]) -> Words:
-    """Return bits as words, of which there must be a whole number."""
+    """Return bits as 64-bit words; their number must be a multiple of 64."""
     return np.packbits(bits, axis=-1, bitorder="little").view(np.uint64)
 
 
 def make_uniform(bits: int, n: int) -> CodeSample:
-    """Return random codes, among which nothing can be skipped."""
+    """Return random codes, of which a search can skip none."""
     rng = np.random.default_rng(0)
     words = rng.integers(0, 2**64, (n, bits // 64), dtype=np.uint64)
     margins = rng.standard_normal((QUERIES, 1, bits), dtype=np.float32)
@@ -66,7 +66,7 @@ def make_uniform(bits: int, n: int) -> CodeSample:
 
 
 def make_clustered(bits: int, n: int) -> CodeSample:
-    """Return 100 codewords with 10 % of the bits flipped."""
+    """Return codes near 100 codewords: 10 % of the bits are flipped."""
     rng = np.random.default_rng(1)
     codewords = rng.random((100, bits)) < 0.5
 
@@ -83,9 +83,9 @@ def make_clustered(bits: int, n: int) -> CodeSample:
 
 
 def make_real(data: Dataset, split: Split, bits: int, n: int) -> CodeSample:
-    """Return codes of a learned mapping; rows are repeated with 1 % Gaussian jitter.
+    """Return codes of a learned mapping; rows are repeated with Gaussian jitter.
 
-    That is 1 % of their distance from the mean of the stream, in each feature.
+    Its standard deviation in each feature is 1 % of the row's distance from the mean of the stream.
     """
     rng = np.random.default_rng(2)
     hasher = OnlineHasher(bits).partial_fit(data.X[split.stream], data.y[split.stream])
@@ -118,11 +118,9 @@ def signs_of(words: Words) -> Floats:
 @lru_cache(maxsize=1)
 def load_faiss() -> Any:
     """Return FAISS, on one thread, or None where it is not installed."""
-    try:
-        faiss = import_module("faiss")
-    except ImportError:
-        return None
-    faiss.omp_set_num_threads(1)
+    faiss: Any = extras.find("faiss")
+    if faiss is not None:
+        faiss.omp_set_num_threads(1)
     return faiss
 
 
@@ -134,13 +132,13 @@ def flat_index(words: Words, bits: int) -> Any:
 
 
 class Expected(NamedTuple):
-    """Results of the first queries, found another way."""
+    """Results of the first queries, computed in another way."""
 
     distances: NDArray[Any]
     places: Counts
 
-    def hold(self, part: slice, distances: NDArray[Any], places: Counts) -> None:
-        """Stop if the results of these queries are not the expected ones."""
+    def check(self, part: slice, distances: NDArray[Any], places: Counts) -> None:
+        """Raise if the results of these queries are not the expected ones."""
         for name, ours in (("distances", distances), ("places", places)):
             wanted = getattr(self, name)[part]
             if not np.array_equal(ours[: len(wanted)], wanted):
@@ -148,7 +146,7 @@ class Expected(NamedTuple):
 
 
 def expect_hamming(codes: CodeSample) -> Expected:
-    """Return three queries' places by sorting, and all distances as FAISS finds them if it can."""
+    """Return three queries' places by sorting, and all distances by FAISS where it is installed."""
     far = np.stack([_distances(codes, query) for query in codes.queries[:3]])
     places = np.argsort(far, axis=1, kind="stable")[:, :K]
     by_faiss = None if load_faiss() is None else _distances_by_faiss(codes)
@@ -173,13 +171,13 @@ def _distances_by_faiss(codes: CodeSample) -> Counts:
 
 
 def expect_margins(codes: CodeSample, segment: Segment) -> Expected:
-    """Return three queries' results by sorting all distances, once they agree with float64 sums."""
+    """Return three queries' results by sorting all distances, checked against float64 sums."""
     far = segment.margins_of(codes.margins[:3], np.arange(len(codes.words)))
     places = np.argsort(far, axis=1, kind="stable")[:, :K]
     distances = np.take_along_axis(far, places, axis=1)
     for margins, ours, at in zip(codes.margins, distances, places, strict=False):
         terms = margins[codes.cycles[at]].astype(np.float64) * signs_of(codes.words[at]).T
-        # terms may cancel out, so rounding is held against their size, not against their sum
+        # terms may cancel out, so the allowed rounding depends on their size, not on their sum
         if not (np.abs(ours + terms.sum(axis=1)) <= 1e-6 * np.abs(terms).sum(axis=1)).all():
             raise RuntimeError("distances by margins are not the sums of their terms")
     return Expected(distances, places)

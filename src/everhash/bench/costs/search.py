@@ -1,7 +1,8 @@
-"""Ways to find the nearest of many codes: ours, FAISS, a matrix product, and the memory itself.
+"""Ways to find the nearest of many codes: ours, FAISS, usearch, a matrix product, reading memory.
 
-A contest is codes and everybody who searches them. All take their turn in every round: first each
-answers the queries at once, then each some of them one by one. Ours is held to be right every time.
+A contest is a set of codes and all contestants that search them. All take turns in every round:
+first each answers all queries at once, then each some of them one by one. Our results are checked
+every time.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from everhash.bench import extras
 from everhash.bench.costs.codes import (
     QUERIES,
     Bytes,
@@ -37,18 +39,19 @@ from everhash.index.segment import Segment
 SINGLES, FEW = 40, 20
 """Single queries a round, and queries at once for contestants that cannot take 1,000."""
 LABELS = 1000
-OURS, FLAT, IVF, PRODUCT, SUM = "everhash", "flat", "IVF", "NumPy", "sum"
+OURS, FLAT, IVF, USEARCH, PRODUCT, SUM = "everhash", "flat", "IVF", "usearch", "NumPy", "sum"
 
 
 class Contestant(NamedTuple):
-    """Answers the queries of a slice; ours knows what is right."""
+    """A function that answers the queries of a slice."""
 
     search: Callable[[slice], Any]
     at_once: int = QUERIES
     expected: Expected | None = None
+    """Results to check the answers against; None for peers."""
 
     def clock(self, parts: list[slice]) -> list[float]:
-        """Return the microseconds each slice took; check the results when all is over."""
+        """Return the microseconds of each slice; check the results afterwards."""
         times, results = [], []
         for part in parts:
             start = perf_counter()
@@ -56,7 +59,7 @@ class Contestant(NamedTuple):
             times.append((perf_counter() - start) * MICROSECONDS)
         if self.expected is not None:
             for part, (distances, places, *_) in zip(parts, results, strict=True):
-                self.expected.hold(part, distances, places)
+                self.expected.check(part, distances, places)
         return times
 
 
@@ -69,13 +72,13 @@ class Times(NamedTuple):
 
 
 class Contest(NamedTuple):
-    """Codes, and who searches them."""
+    """Codes, and all contestants that search them."""
 
     about: str
     contestants: dict[str, Contestant]
     ours: str = OURS
     bytes_read: int = 0
-    """What one query has to read, where nothing can be skipped."""
+    """Bytes that one query has to read, where nothing can be skipped; else 0."""
 
     def race(self, rounds: int) -> dict[str, Times]:
         """Return the times of each contestant."""
@@ -94,7 +97,7 @@ class Contest(NamedTuple):
         }
 
     def floor(self, times: dict[str, Times]) -> str:
-        """Say how near to the memory's own speed one query comes."""
+        """Return a sentence that compares one query with reading the same words once."""
         floor, one, read = times[SUM].best, times[self.ours].best, self.bytes_read / 1e3
         return (
             f"the sum reads {read / floor:.1f} GB/s, one query {read / one:.1f} GB/s: "
@@ -106,7 +109,10 @@ def uniform(bits: int, n: int) -> Contest:
     """Random codes. The sum adds up their words once: no scan for one query reads them faster."""
     codes = make_uniform(bits, n)
     segment = codes.segment()
-    contestants = {**us_and_flat(codes, segment), SUM: by_sum(segment.columns)}
+    contestants = us_and_flat(codes, segment)
+    if extras.find("usearch") is not None:
+        contestants[USEARCH] = by_usearch(codes.words, codes.home_words)
+    contestants[SUM] = by_sum(segment.columns)
     return Contest(f"uniform, {bits} bits", contestants, bytes_read=segment.columns.nbytes)
 
 
@@ -128,20 +134,20 @@ def clustered(bits: int, n: int) -> Contest:
 
 
 def real(name: str, codes: CodeSample) -> Contest:
-    """Codes of a learned mapping; FAISS searches with the word of a query's home cycle alone."""
+    """Codes of a learned mapping; FAISS searches with the word of a query's home cycle only."""
     segment = codes.segment()
     return Contest(describe(name, codes, segment), us_and_flat(codes, segment))
 
 
 def asymmetric(name: str, codes: CodeSample) -> Contest:
-    """By margins, against a float32 matrix product (the home cycle's alone) and argpartition."""
+    """By margins, against a float32 matrix product (of the home cycle only) and argpartition."""
     segment = codes.segment()
     about = describe(f"asymmetric, {name}", codes, segment)
     return Contest(about, us_and_product(codes, segment))
 
 
 def labelled(bits: int, n: int, sizes: tuple[int, ...]) -> Contest:
-    """Entries known by label only, among them n; FAISS has their codewords, one an entry."""
+    """Entries stored by label, n of them in our index; FAISS stores a codeword for each entry."""
     rng, none = np.random.default_rng(4), np.zeros(n, np.int64)
     codewords = pack(rng.random((LABELS, bits)) < 0.5)
     margins = rng.standard_normal((QUERIES, 1, bits), dtype=np.float32)
@@ -161,7 +167,7 @@ def labelled(bits: int, n: int, sizes: tuple[int, ...]) -> Contest:
 
 
 def describe(name: str, codes: CodeSample, segment: Segment) -> str:
-    """Say what the codes are like."""
+    """Return a sentence about the codes: cycles, and the share of distinct ones."""
     distinct = segment.n_words / len(codes.words)
     return f"{name}, {codes.bits} bits; cycles: {codes.margins.shape[1]}, distinct: {distinct:.0%}"
 
@@ -184,17 +190,28 @@ def us_and_product(codes: CodeSample, segment: Segment) -> dict[str, Contestant]
 
 
 def by_faiss(index: Any, queries: Bytes) -> Contestant:
-    """Return an index of FAISS."""
+    """Return a contestant that searches an index of FAISS."""
     return Contestant(lambda part: index.search(queries[part], K))
 
 
+def by_usearch(words: Words, queries: Bytes) -> Contestant:
+    """Return a contestant that runs usearch's exact search, by far the slowest."""
+    usearch: Any = extras.require("usearch.index", "searching with usearch")
+    rows, metric = words.view(np.uint8), usearch.MetricKind.Hamming
+
+    def search(part: slice) -> Any:
+        return usearch.search(rows, queries[part], K, metric, exact=True, threads=1)
+
+    return Contestant(search, FEW)
+
+
 def by_sum(words: Words) -> Contestant:
-    """Return what adds up all words."""
+    """Return a contestant that adds up all words."""
     return Contestant(lambda _: words.sum(), 1)
 
 
 def by_product(margins: Floats, signs: Floats) -> Contestant:
-    """Return what scores everything; of 1,000 queries at once that would take 4 GB."""
+    """Return a contestant that scores every entry; for 1,000 queries at once it would need 4 GB."""
     most = min(K, signs.shape[1] - 1)
 
     def search(part: slice) -> Counts:
@@ -204,6 +221,6 @@ def by_product(margins: Floats, signs: Floats) -> Contestant:
 
 
 def by_label(lists: Postings, codewords: Words, queries: Words) -> Contestant:
-    """Return ours for labelled entries."""
+    """Return our contestant for labelled entries."""
     cycles, bits = np.zeros(len(codewords), np.int64), 64 * codewords.shape[1]
     return Contestant(lambda part: lists.nearest_hamming(codewords, cycles, queries[part], bits, K))

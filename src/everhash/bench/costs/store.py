@@ -1,4 +1,4 @@
-"""Rows that are to survive: a collection, plain SQLite, and the disk itself."""
+"""Ways to store rows durably: a collection, plain SQLite, and a plain file."""
 
 from __future__ import annotations
 
@@ -12,18 +12,15 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import everhash
 from everhash import Collection
-from everhash.bench.costs.synthetic import Source
+from everhash.bench.costs.synthetic import Counts, Floats, Source
 from everhash.bench.costs.timing import rounds, seconds
 
 DIM, BITS, LABELS, CALL, SEED = 384, 64, 100, 10_000, 0
 OPENED, SINGLES = 3, 20
-"""Times a file is opened, and rows a round that come one by one."""
-Floats = NDArray[np.float32]
-Counts = NDArray[np.int64]
+"""How often a file is opened, and one-row commits in a round."""
 
 
 class Call(NamedTuple):
@@ -35,21 +32,21 @@ class Call(NamedTuple):
 
 
 class Calls:
-    """Calls of as many rows as are asked for, with ids nobody has had."""
+    """An endless source of calls, with new ids in each."""
 
     def __init__(self) -> None:
         self._source = Source(LABELS, DIM, SEED)
         self._given = 0
 
     def next(self, n: int = CALL) -> Call:
-        """Return the next call."""
+        """Return the next call, of n rows."""
         ids = 7 * np.arange(self._given, self._given + n) + 1
         self._given += n
         return Call(*self._source.rows(n), ids)
 
 
 def enter(col: Collection, kind: str, call: Call) -> None:
-    """Take in rows: by label, by what they teach as well, or by their bits."""
+    """Add the rows of a call: "labelled", "unlabelled", or "learned" as well as labelled."""
     if kind == "learned":
         col.ingest(*call)
     else:
@@ -58,7 +55,7 @@ def enter(col: Collection, kind: str, call: Call) -> None:
 
 @contextmanager
 def plain_file(path: Path) -> Iterator[Callable[[bytes], float]]:
-    """Open a file that is written to and synced; calls return the seconds."""
+    """Yield a function that writes bytes to a file, syncs it and returns the seconds."""
     with path.open("wb", buffering=0) as file:
 
         def write(data: bytes) -> float:
@@ -73,9 +70,10 @@ def plain_file(path: Path) -> Iterator[Callable[[bytes], float]]:
 
 @contextmanager
 def plain_sqlite(path: Path) -> Iterator[Callable[[str, Call], float]]:
-    """Open a table that keeps what a collection keeps, as durably; calls return the seconds.
+    """Yield a function that stores a call in a table, as durably as a collection does.
 
-    That is id and label, or id and features in half precision where there is no label.
+    It stores what a collection stores: id and label, or id and features in half precision where
+    there is no label. It returns the seconds.
     """
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("PRAGMA journal_mode = WAL")
@@ -93,28 +91,28 @@ def plain_sqlite(path: Path) -> Iterator[Callable[[str, Call], float]]:
 
 
 def records(kind: str, call: Call) -> Iterator[tuple[int, Any]]:
-    """Return what is to be kept of each row."""
+    """Yield the id of each row, and its label or its features in half precision."""
     if kind == "unlabelled":
         return zip(call.ids.tolist(), map(bytes, call.X.astype(np.float16)), strict=True)
     return zip(call.ids.tolist(), call.y.tolist(), strict=True)
 
 
 class Intake(NamedTuple):
-    """Seconds of each call, and what became of the rows."""
+    """Seconds of each call, and the collection's file."""
 
     ours: list[float]
     sqlite: list[float]
     rows: list[float]
-    """Writing the rows as they come in, float32, with their ids, to a plain file."""
+    """Of writing the rows as they come in, float32, with their ids, to a plain file."""
     kept: list[float]
-    """Writing as many bytes as a collection keeps of them."""
+    """Of writing as many bytes as a collection keeps of them."""
     path: Path
     empty: int
-    """Bytes of the file before there were entries."""
+    """Bytes of the collection's file before there were entries."""
 
 
-def take_in(folder: Path, kind: str, n: int, call: int = CALL, *, sqlite: bool = True) -> Intake:
-    """Take in n rows, each call one durable transaction, beside plain writes of the same."""
+def take_in(folder: Path, kind: str, n: int, call: int = CALL) -> Intake:
+    """Add n rows, each call one durable transaction, in turns with plain writes of the same."""
     calls, path = Calls(), folder / f"{kind}.ever"
     kept = call * (2 * DIM + 24 if kind == "unlabelled" else 9)
     with (
@@ -128,8 +126,7 @@ def take_in(folder: Path, kind: str, n: int, call: int = CALL, *, sqlite: bool =
             rows = calls.next(call)
             data = rows.X.tobytes() + rows.ids.tobytes()
             intake.ours.append(seconds(partial(enter, col, kind, rows)))
-            if sqlite:
-                intake.sqlite.append(insert(kind, rows))
+            intake.sqlite.append(insert(kind, rows))
             intake.rows.append(write(data))
             intake.kept.append(write(data[:kept]))
     return intake
@@ -152,13 +149,8 @@ def commit_singles(folder: Path, n: int) -> tuple[float, float]:
     return min(ours) / SINGLES, min(theirs) / SINGLES
 
 
-def best_share(values: list[float], share: float) -> float:
-    """Return the mean of the quickest ones, in milliseconds."""
-    return float(np.mean(np.sort(values)[: max(1, int(share * len(values)))])) * 1e3
-
-
 class Opening(NamedTuple):
-    """Best seconds until a file is open, and until it has answered."""
+    """Best seconds until a file is open, and until it has answered a search."""
 
     opened: float
     answered: float
@@ -166,7 +158,7 @@ class Opening(NamedTuple):
 
 
 def reopen(path: Path, times: int = OPENED) -> Opening:
-    """Open as a new process would, with a warm page cache, and search."""
+    """Open a file several times, with a warm page cache, and search it."""
     query, best_open, best_answer = np.ones((1, DIM), np.float32), np.inf, np.inf
     for _ in range(times):
         start = perf_counter()
@@ -180,7 +172,7 @@ def reopen(path: Path, times: int = OPENED) -> Opening:
 
 
 def reread(path: Path) -> float:
-    """Return the seconds it takes to read ids and labels from plain SQLite into an array."""
+    """Return the seconds to read ids and labels from plain SQLite into an array."""
 
     def read() -> None:
         with closing(sqlite3.connect(path)) as database:

@@ -66,13 +66,14 @@ class Panel:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure; see `everhash.bench.reporting.figures` for how it is drawn."""
+    """A figure; see `everhash.bench.reporting.figures` for how it is drawn.
+
+    The names of its files end with the slug. The first sentence of the caption is drawn too.
+    """
 
     slug: str
-    """Ends the names of its files."""
     title: str
     caption: str
-    """What a reader must know; the first sentence stands in the figure too."""
     panels: tuple[Panel, ...]
     columns: int = 2
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from everhash.bench.extras import require
 from everhash.bench.reporting.document import Panel, Picture, Series
 from everhash.bench.reporting.labels import name_ends, name_points
 from everhash.bench.reporting.samples import group_of
@@ -55,8 +56,7 @@ STYLE: Any = {
 
 def save(picture: Picture, path: Path) -> tuple[Path, Path]:
     """Draw a figure; `path` has no suffix yet. Return the paths of the PNG and of the SVG."""
-    import matplotlib as mpl
-
+    mpl = require("matplotlib", "drawing figures")
     png, svg = (path.with_name(f"{path.name}.{suffix}") for suffix in ("png", "svg"))
     with mpl.rc_context(STYLE):
         figure = draw(picture)
@@ -70,7 +70,7 @@ def draw(picture: Picture) -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    columns = picture.columns
+    columns = min(picture.columns, max(1, len(picture.panels)))
     rows = -(-len(picture.panels) // columns)
     heights = [
         max(map(_height, picture.panels[row * columns : (row + 1) * columns]))

@@ -7,7 +7,7 @@ from typing import Any
 
 from everhash.bench.reporting import tables
 from everhash.bench.reporting.beaten import where_beaten
-from everhash.bench.reporting.document import ReportPart, Series
+from everhash.bench.reporting.document import Heading, ReportPart, Series
 from everhash.bench.reporting.samples import (
     DISTANCES,
     OUR_METHODS,
@@ -22,7 +22,7 @@ from everhash.bench.reporting.samples import (
     with_figures,
 )
 from everhash.bench.reporting.tables import Table, Under, grid
-from everhash.bench.retrieval import ASYMMETRIC_AMONG, COSINE
+from everhash.bench.retrieval import ASYMMETRIC_AMONG, COSINE, PROTOCOLS
 from everhash.bench.task import Row
 
 STORED = {
@@ -46,8 +46,8 @@ MEASURED = (
     "mAP, the mean over all orders of tied entries, and over seeds. Bold: the best of a column."
 )
 BOUNDS = ("mapping", "codeword", "mixed")
-MOST = 8
-"""Methods in a panel of curves, beside ours: more cannot be told apart."""
+MAX_OTHERS = 8
+"""Methods in a panel of curves, beside ours: a reader cannot tell more apart."""
 
 
 def explained(stored: str, lines: Lines) -> str:
@@ -154,7 +154,7 @@ def _gap(stored: str, distance: str) -> Callable[[Row], float | None]:
 
 
 def curves(
-    lines: Lines, columns: Sequence[Column], places: Sequence[float], most: int = MOST
+    lines: Lines, columns: Sequence[Column], places: Sequence[float], most: int = MAX_OTHERS
 ) -> tuple[Series, ...]:
     """Return a curve over columns for ours, and for the best of the others."""
     found = {}
@@ -178,9 +178,16 @@ def _mean(found: dict[str, Series], line: str) -> float:
 
 
 def block_name(rows: Sequence[Row], bits: int = 0) -> str:
-    """Return a set and the length of its stream, as a heading says it."""
+    """Return a data set and the length of its stream, as a heading has them."""
     name = f"{rows[0]['dataset']}, {rows[0]['rows_a_label']} rows a label"
     return f"{name}, {bits} bits" if bits else name
+
+
+def protocol_heading(rows: Sequence[Row], bits: int = 0) -> Heading:
+    """Return a heading that explains the protocol too, unless it is the usual one."""
+    protocol = rows[0]["protocol"]
+    other = "" if protocol == "strict" else f" ({protocol}: {PROTOCOLS[protocol]})"
+    return Heading(2, block_name(rows, bits) + other)
 
 
 def slug(rows: Sequence[Row], bits: int = 0) -> str:
@@ -188,3 +195,9 @@ def slug(rows: Sequence[Row], bits: int = 0) -> str:
     kept = "".join(letter if letter.isalnum() else " " for letter in rows[0]["dataset"].lower())
     parts = [*kept.split(), f"{rows[0]['rows_a_label']}", *([f"{bits}"] if bits else [])]
     return "-".join(parts)
+
+
+def protocol_slug(rows: Sequence[Row], bits: int = 0) -> str:
+    """Return the slug with the protocol, unless it is the usual one."""
+    protocol = rows[0]["protocol"]
+    return slug(rows, bits) if protocol == "strict" else f"{slug(rows, bits)}-{protocol}"

@@ -69,7 +69,6 @@ def scale(rows: Sequence[Row]) -> Iterator[ReportPart]:
         "How costs grow",
         "Best time by size, both on logarithmic axes: time grows as size to the p, fitted.",
         tuple(panels),
-        min(2, len(panels)),
     )
 
 
@@ -170,17 +169,39 @@ def speed(rows: Sequence[Row]) -> Iterator[ReportPart]:
 
 
 def _races(rows: Sequence[Row]) -> Iterator[Race]:
-    """Yield the best of several seeds."""
+    """Yield each comparison, with the best of several seeds."""
     groups: dict[Against, list[Row]] = {}
+    sizes = _sizes(rows)
     for row in rows:
-        told = (row[key] for key in ("what", "peer_name", "dataset", "bits", "unit"))
-        groups.setdefault(Against(*told), []).append(row)
+        told = (row[key] for key in ("peer_name", "dataset", "bits", "unit"))
+        groups.setdefault(Against(row["what"] + _at(row, sizes[row["what"]]), *told), []).append(
+            row
+        )
     for about, group in sorted(groups.items()):
         ours, peer = (
             min((row[name] for row in group if row[name] is not None), default=None)
             for name in ("ours", "peer")
         )
         yield Race(about, ours, peer, group[0]["wanted"], group[0]["note"])
+
+
+def _sizes(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """Return, by what was measured, the options in which its rows differ."""
+    values: dict[str, dict[str, set[int | None]]] = {}
+    for row in rows:
+        of_what = values.setdefault(row["what"], {"features": set(), "size": set()})
+        for name, found in of_what.items():
+            found.add(row["options"].get(name))
+    return {
+        what: [name for name, found in of_what.items() if len(found) > 1]
+        for what, of_what in values.items()
+    }
+
+
+def _at(row: Row, names: Sequence[str]) -> str:
+    """Return the named options as they follow what was measured."""
+    there = ((name, row["options"].get(name)) for name in names)
+    return "".join(f", {name} {value:,}" for name, value in there if value is not None)
 
 
 def _listed(title: str, items: Iterable[str]) -> Iterator[ReportPart]:

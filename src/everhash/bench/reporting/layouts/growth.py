@@ -9,15 +9,7 @@ from typing import Any
 from everhash.bench.growth import CHECKPOINTS
 from everhash.bench.reporting import tables
 from everhash.bench.reporting.document import Heading, Panel, Picture, ReportPart
-from everhash.bench.reporting.layouts.common import (
-    TITLES,
-    block_name,
-    curves,
-    explained,
-    scored,
-    slug,
-    ties,
-)
+from everhash.bench.reporting.layouts import common
 from everhash.bench.reporting.samples import (
     DISTANCES,
     Column,
@@ -39,17 +31,17 @@ ORDERS = {
 def layout(rows: Sequence[Row]) -> Iterator[ReportPart]:
     """Yield the areas and curves of each set."""
     for bits, block in blocks_by_width(rows):
-        yield Heading(2, block_name(block, bits))
+        yield Heading(2, common.block_name(block, bits))
         lines = lines_of(block)
-        for stored, title in TITLES.items():
+        for stored, title in common.TITLES.items():
             if any(stored in row["area"] for row in block):
                 yield Heading(3, title)
-                yield explained(stored, lines)
+                yield common.explained(stored, lines)
                 yield _figures(block)
-                yield from scored(lines, list(_columns(block, stored)))
+                yield from common.scored(lines, list(_columns(block, stored)))
         yield _picture(block, lines, bits)
         yield Heading(3, "Ties")
-        yield from ties(lines)
+        yield from common.ties(lines)
 
 
 def _figures(rows: Sequence[Row]) -> str:
@@ -94,18 +86,18 @@ def _area(stored: str, distance: str) -> Pick:
 
 def _picture(rows: Sequence[Row], lines: Lines, bits: int) -> Picture:
     panels = []
-    for stored, title in TITLES.items():
+    for stored, title in common.TITLES.items():
         for order in _orders(rows):
             of_order = [row for row in rows if row["protocol"] == order]
             columns = [_checkpoint(stored, place, order) for place in range(CHECKPOINTS)]
-            series = curves(lines, columns, range(1, CHECKPOINTS + 1))
+            series = common.curves(lines, columns, range(1, CHECKPOINTS + 1))
             if series:
                 ticks = tuple((place + 1.0, _seen(of_order, place)) for place in range(CHECKPOINTS))
                 name = f"{title}, labels {order}"
                 panels.append(Panel("curves", name, "labels seen so far", "mAP", series, ticks))
     return Picture(
-        f"{slug(rows, bits)}-growth",
-        f"mAP while labels arrive: {block_name(rows, bits)}",
+        f"{common.slug(rows, bits)}-growth",
+        f"mAP while labels arrive: {common.block_name(rows, bits)}",
         "mAP by asymmetric distance among the entries of the labels seen so far, mean over seeds: "
         "ours, and the best of the other methods in each panel. The "
         f"{CHECKPOINTS} checkpoints are at even distances along the stream.",

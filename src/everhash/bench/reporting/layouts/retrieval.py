@@ -6,20 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from everhash.bench.reporting import tables
 from everhash.bench.reporting.document import Heading, Panel, Picture, ReportPart, Series
-from everhash.bench.reporting.layouts.common import (
-    TITLES,
-    bit_keys,
-    block_name,
-    curves,
-    explained,
-    has,
-    learning,
-    sampled,
-    score_columns,
-    scored,
-    slug,
-    ties,
-)
+from everhash.bench.reporting.layouts import common
 from everhash.bench.reporting.published import DEEP, FEATURES, PAPER, TIMED_AT, Published, published
 from everhash.bench.reporting.samples import (
     DISTANCES,
@@ -36,7 +23,7 @@ from everhash.bench.reporting.samples import (
     with_figures,
 )
 from everhash.bench.reporting.tables import NOTHING, grid
-from everhash.bench.retrieval import COSINE, EVERY, KEPT_FRESH, PROTOCOLS
+from everhash.bench.retrieval import COSINE, EVERY, KEPT_FRESH
 from everhash.bench.task import Row
 
 TOLERATED = 0.2
@@ -46,33 +33,34 @@ TOLERATED = 0.2
 def layout(rows: Sequence[Row]) -> Iterator[ReportPart]:
     """Yield the tables and figures of each set."""
     for block in blocks(rows, "protocol"):
-        protocol = block[0]["protocol"]
-        other = "" if protocol == "strict" else f" ({protocol}: {PROTOCOLS[protocol]})"
-        yield Heading(2, block_name(block) + other)
+        yield common.protocol_heading(block)
         lines = lines_of(block)
-        for stored, title in TITLES.items():
-            if has(block, stored):
+        for stored, title in common.TITLES.items():
+            if common.has(block, stored):
                 yield Heading(3, title)
-                yield explained(stored, lines)
+                yield common.explained(stored, lines)
                 yield from _scores(block, lines, stored)
         yield from _by_bits(block, lines)
         yield Heading(3, "Costs")
         yield from _costs(block, lines)
         yield from _by_time(block, lines)
         yield Heading(3, "Ties")
-        yield from ties(lines)
+        yield from common.ties(lines)
 
 
 def _scores(rows: list[Row], lines: Lines, stored: str) -> Iterator[ReportPart]:
-    columns = [*score_columns(stored, bit_keys(widths(rows))), learning(usual_width(rows))]
+    columns = [
+        *common.score_columns(stored, common.bit_keys(widths(rows))),
+        common.learning(usual_width(rows)),
+    ]
     known = published(rows[0]["dataset"], {row["stream"] for row in rows}, stored)
     under = {
         method: (f"*published: {line.name}*", *_cells(line, columns))
         for method, line in known.items()
     }
     if stored == "mapping":
-        yield from sampled(rows)
-    yield from scored(lines, columns, under)
+        yield from common.sampled(rows)
+    yield from common.scored(lines, columns, under)
     if known:
         yield from _against(rows[0]["dataset"], lines, stored, known)
     if stored == "codeword" and rows[0]["dataset"] == "cifar10-cnn":
@@ -86,7 +74,7 @@ def _cells(line: Published, columns: Sequence[Column]) -> Iterator[str]:
         if column.group == DISTANCES["hamming"]:
             score = line.score(bits)
             yield NOTHING if score is None else f"{score:.2f}"
-        elif column.group == learning(bits).group and bits == TIMED_AT:
+        elif column.group == common.learning(bits).group and bits == TIMED_AT:
             yield tables.seconds(line.seconds)
         else:
             yield NOTHING
@@ -115,7 +103,7 @@ def _costs(rows: list[Row], lines: Lines) -> Iterator[ReportPart]:
     here = (f"{bits}", f"{bits} bits")
     encoding = figure("encoding")
     columns = [
-        *(learning(width) for width in widths(rows)),
+        *(common.learning(width) for width in widths(rows)),
         Column("encoding (s)", *here, encoding, at_bits(bits), "low", True, tables.seconds),
         Column("flipped", *here, figure("flipped"), at_bits(bits), "low", form=tables.amount),
         Column("recomputed", *here, figure("recomputed"), at_bits(bits), "low", form=tables.amount),
@@ -138,26 +126,28 @@ def _by_bits(rows: list[Row], lines: Lines) -> Iterator[ReportPart]:
     coded = {line: of_line for line, of_line in lines.items() if line != COSINE}
     panels = []
     for distance, name in DISTANCES.items():
-        for stored, title in TITLES.items():
-            columns = [c for c in score_columns(stored, bit_keys(there)) if c.group == name]
-            series = curves(coded, columns, range(len(there)))
+        for stored, title in common.TITLES.items():
+            columns = [
+                c for c in common.score_columns(stored, common.bit_keys(there)) if c.group == name
+            ]
+            series = common.curves(coded, columns, range(len(there)))
             if series:
                 level = _level(lines, stored, distance)
                 what = (f"{title}, {name}", "bits", "mAP")
                 panels.append(Panel("curves", *what, series, ticks, level=level))
     yield Picture(
-        f"{_slug(rows)}-bits",
-        f"mAP by length of code: {block_name(rows)}",
+        f"{common.protocol_slug(rows)}-bits",
+        f"mAP by length of code: {common.block_name(rows)}",
         "mAP by bits, mean over seeds: ours, and the best of the other methods in each panel.",
         tuple(panels),
-        sum(has(rows, stored) for stored in TITLES),
+        sum(common.has(rows, stored) for stored in common.TITLES),
     )
 
 
 def _by_time(rows: list[Row], lines: Lines) -> Iterator[ReportPart]:
     bits = usual_width(rows)
     panels = []
-    for stored, title in TITLES.items():
+    for stored, title in common.TITLES.items():
         series = tuple(_points(lines, stored, bits))
         if series:
             level = _level(lines, stored, "asymmetric")
@@ -165,8 +155,8 @@ def _by_time(rows: list[Row], lines: Lines) -> Iterator[ReportPart]:
             panels.append(Panel("scatter", *what, series, log_x=True, level=level))
     if panels:
         yield Picture(
-            f"{_slug(rows)}-time",
-            f"mAP against learning time: {block_name(rows)}",
+            f"{common.protocol_slug(rows)}-time",
+            f"mAP against learning time: {common.block_name(rows)}",
             f"mAP by Hamming distance at {bits} bits against the best learning time of the seeds; "
             "up and to the left is better; squares: batch methods; hollow: by asymmetric distance, "
             "as there are no bits to count.",
@@ -184,7 +174,7 @@ def _points(lines: Lines, stored: str, bits: int) -> Iterator[Series]:
             for distance in DISTANCES
         )
         score = by_margins if by_hamming is None else by_hamming
-        took = learning(bits).value(of_line)
+        took = common.learning(bits).value(of_line)
         if score is not None and took:
             method = of_line[0]["method"]
             yield Series(method, ((took, score),), (line,), open=by_hamming is None)
@@ -195,8 +185,3 @@ def _level(lines: Lines, stored: str, distance: str) -> tuple[float, str] | None
     column = Column("", "", "", mean_average_precision(stored, distance))
     score = column.value(lines.get(COSINE, ()))
     return None if score is None else (score, "cosine of the features")
-
-
-def _slug(rows: Sequence[Row]) -> str:
-    protocol = rows[0]["protocol"]
-    return slug(rows) if protocol == "strict" else f"{slug(rows)}-{protocol}"

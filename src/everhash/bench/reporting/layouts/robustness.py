@@ -6,20 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from everhash.bench.reporting import tables
 from everhash.bench.reporting.document import Heading, Panel, Picture, ReportPart, Series
-from everhash.bench.reporting.layouts.common import (
-    TITLES,
-    block_name,
-    curves,
-    explained,
-    has,
-    learning,
-    sampled,
-    score_columns,
-    scored,
-    share_keys,
-    slug,
-    ties,
-)
+from everhash.bench.reporting.layouts import common
 from everhash.bench.reporting.samples import (
     DISTANCES,
     Column,
@@ -35,31 +22,31 @@ from everhash.bench.reporting.samples import (
 )
 from everhash.bench.task import Row
 
+MIXTURE = (
+    "A share of the entries has no label and is stored as its bits (by mapping), the others as the "
+    "codewords of their labels (by codeword), and all are ranked together. A method without "
+    "codewords stores bits for all of them. The columns are the shares without labels."
+)
+NOVELTY = (
+    "How often a query of a label nobody has learned is farther from all codewords, by asymmetric "
+    "distance, than a query of a learned one: the area under the ROC curve, 0.5 by chance. "
+    "`cosine` takes the nearest learned row instead of the nearest codeword."
+)
+
 
 def unlabelled(rows: Sequence[Row]) -> Iterator[ReportPart]:
     """Yield mAP by the share of entries without labels."""
     yield Heading(2, "Entries without labels")
-    yield (
-        "A share of the entries has no label and is stored as its bits (by mapping), the others as "
-        "the codewords of their labels (by codeword), and all are ranked together. A method "
-        "without codewords stores bits for all of them. The columns are the shares without labels."
-    )
+    yield MIXTURE
     for bits, block in blocks_by_width(rows):
-        yield Heading(3, block_name(block, bits))
+        yield Heading(3, common.block_name(block, bits))
         lines = lines_of(block)
-        columns = score_columns("mixed", share_keys(block))
-        yield from scored(lines, columns)
-        yield _by_share(
-            *(
-                block,
-                bits,
-                "unlabelled",
-                "Entries without labels",
-                "share of entries without labels",
-            ),
-            {name: _of(columns, name) for name in DISTANCES.values()},
-        )
-        yield from ties(lines)
+        columns = common.score_columns("mixed", common.share_keys(block))
+        yield from common.scored(lines, columns)
+        what = ("unlabelled", "Entries without labels", "share of entries without labels")
+        panels = {name: _of(columns, name) for name in DISTANCES.values()}
+        yield _by_share(block, bits, *what, panels)
+        yield from common.ties(lines)
 
 
 def noise(rows: Sequence[Row]) -> Iterator[ReportPart]:
@@ -67,26 +54,26 @@ def noise(rows: Sequence[Row]) -> Iterator[ReportPart]:
     yield Heading(2, "Wrong labels")
     yield "A share of the stream's rows is learned with a wrong label. The columns are the shares."
     for bits, block in blocks_by_width(rows):
-        yield Heading(3, block_name(block, bits))
+        yield Heading(3, common.block_name(block, bits))
         lines = lines_of(block)
         panels: dict[str, list[Column]] = {}
-        for stored, title in TITLES.items():
-            if has(block, stored):
-                yield explained(stored, lines)
-                yield from sampled(block) if stored == "mapping" else ()
-                columns = score_columns(stored, share_keys(block))
-                yield from scored(lines, columns)
+        for stored, title in common.TITLES.items():
+            if common.has(block, stored):
+                yield common.explained(stored, lines)
+                yield from common.sampled(block) if stored == "mapping" else ()
+                columns = common.score_columns(stored, common.share_keys(block))
+                yield from common.scored(lines, columns)
                 panels |= {f"{title}, {name}": _of(columns, name) for name in DISTANCES.values()}
         yield _by_share(block, bits, "noise", "Wrong labels", "share of wrong labels", panels)
-        yield from ties(lines)
+        yield from common.ties(lines)
 
 
 def unseen(rows: Sequence[Row]) -> Iterator[ReportPart]:
-    """Yield mAP for labels that nobody has learned, all sets beside each other."""
+    """Yield mAP for labels that were never learned, all data sets in one table."""
     yield Heading(2, "Unseen labels")
     lines = lines_of(rows)
-    yield explained("mapping", lines)
-    yield from sampled(rows)
+    yield common.explained("mapping", lines)
+    yield from common.sampled(rows)
     columns, panels = [], []
     for name, where, bits in _places(rows):
         both = [
@@ -96,39 +83,33 @@ def unseen(rows: Sequence[Row]) -> Iterator[ReportPart]:
         columns += both
         panels.append(_dots(lines, name, both, "mAP by mapping"))
         columns += [_took(name, where, bits)]
-    yield from scored(lines, columns)
+    yield from common.scored(lines, columns)
     yield Picture(
         "unseen",
         "How well labels are found that nobody has learned",
         "mAP by mapping for labels that were not learned, mean over seeds; full: by asymmetric "
         "distance, or cosine of the features; hollow: by Hamming distance; squares: batch methods.",
         tuple(panels),
-        min(2, len(panels)),
     )
-    yield from ties(lines)
+    yield from common.ties(lines)
 
 
 def out_of_scope(rows: Sequence[Row]) -> Iterator[ReportPart]:
-    """Yield how well queries of no learned label are told from others, all sets together."""
+    """Yield how well queries of labels that were never learned are recognised."""
     yield Heading(2, "Queries out of scope")
-    yield (
-        "How often a query of a label nobody has learned is farther from all codewords, by "
-        "asymmetric distance, than a query of a learned one: the area under the ROC curve, 0.5 by "
-        "chance. `cosine` takes the nearest learned row instead of the nearest codeword."
-    )
+    yield NOVELTY
     lines = lines_of(rows)
     columns, panels = [], []
     for name, where, bits in _places(rows):
         columns.append(Column(name, "AUROC", "", figure("auroc"), where))
         panels.append(_dots(lines, name, columns[-1:], "area under the ROC curve"))
         columns.append(_took(name, where, bits))
-    yield from scored(lines, columns, means="Mean over seeds. Bold: the best of a column.")
+    yield from common.scored(lines, columns, means="Mean over seeds. Bold: the best of a column.")
     yield Picture(
         "out-of-scope",
         "How well queries of no learned label are told from others",
         "Area under the ROC curve, mean over seeds; 0.5 is chance.",
         tuple(panels),
-        min(2, len(panels)),
     )
 
 
@@ -143,12 +124,12 @@ def _by_share(
     ticks = tuple((share, f"{share:.0%}") for share in shares)
     lines = lines_of(rows)
     drawn = tuple(
-        Panel("curves", name, x, "mAP", curves(lines, columns, shares), ticks)
+        Panel("curves", name, x, "mAP", common.curves(lines, columns, shares), ticks)
         for name, columns in panels.items()
     )
     return Picture(
-        f"{slug(rows, bits)}-{what}",
-        f"{title}: {block_name(rows, bits)}",
+        f"{common.slug(rows, bits)}-{what}",
+        f"{title}: {common.block_name(rows, bits)}",
         f"mAP by {x}, mean over seeds.",
         drawn,
         2,
@@ -156,7 +137,7 @@ def _by_share(
 
 
 def _places(rows: Sequence[Row]) -> Iterator[tuple[str, Where, int]]:
-    """Yield a name for each set and width, and what finds its rows."""
+    """Yield a name for each data set and width, a test for its rows, and the width."""
     there = blocks(rows)
     names = [block[0]["dataset"] for block in there]
     for block, name in zip(there, names, strict=True):
@@ -175,7 +156,7 @@ def _within(block: list[Row], bits: int) -> Where:
 
 
 def _took(name: str, where: Where, bits: int) -> Column:
-    usual = learning(bits)
+    usual = common.learning(bits)
     return Column(name, "s", "", usual.pick, where, "low", True, tables.seconds)
 
 

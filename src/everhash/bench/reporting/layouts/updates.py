@@ -6,17 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from everhash.bench.reporting import tables
 from everhash.bench.reporting.document import Heading, Panel, Picture, ReportPart, Series
-from everhash.bench.reporting.layouts.common import (
-    TITLES,
-    block_name,
-    explained,
-    has,
-    learning,
-    sampled,
-    scored,
-    slug,
-    ties,
-)
+from everhash.bench.reporting.layouts import common
 from everhash.bench.reporting.samples import (
     DISTANCES,
     Column,
@@ -47,26 +37,29 @@ AXES = {
 def layout(rows: Sequence[Row]) -> Iterator[ReportPart]:
     """Yield the tables and figures of each set and width."""
     for bits, block in blocks_by_width(rows):
-        yield Heading(2, block_name(block, bits))
+        yield common.protocol_heading(block, bits)
         lines = lines_of(block)
         yield from _scores(block, lines)
-        yield Heading(3, "Upkeep")
-        yield from _upkeep(block, lines, bits)
-        yield _picture(block, lines, bits)
+        if block[0]["protocol"] == "strict":  # the only one that keeps an index up to date
+            yield Heading(3, "Upkeep")
+            yield from _upkeep(block, lines, bits)
+            yield _picture(block, lines, bits)
         yield Heading(3, "Ties")
-        yield from ties(lines)
+        yield from common.ties(lines)
 
 
 def _scores(rows: Sequence[Row], lines: Lines) -> Iterator[ReportPart]:
-    yield " ".join(explained(stored, lines) for stored in TITLES if has(rows, stored))
-    yield from sampled(rows)
-    yield from scored(
+    yield " ".join(
+        common.explained(stored, lines) for stored in common.TITLES if common.has(rows, stored)
+    )
+    yield from common.sampled(rows)
+    yield from common.scored(
         lines,
         [
             Column(title.lower(), name, name, mean_average_precision(stored, distance))
-            for stored, title in reversed(TITLES.items())
+            for stored, title in reversed(common.TITLES.items())
             for distance, name in DISTANCES.items()
-            if has(rows, stored)
+            if common.has(rows, stored)
         ],
     )
 
@@ -77,7 +70,7 @@ def _upkeep(rows: Sequence[Row], lines: Lines, bits: int) -> Iterator[ReportPart
         for key, name in COUNTED.items()
     ]
     width = Column("width", "", "", figure("width"), best="", form="{:,.0f}".format)
-    yield grid(lines, [*counts, width, learning(bits)])
+    yield grid(lines, [*counts, width, common.learning(bits)])
     yield (
         "Function updates: how often any hash function changed, which is what the paper counts, "
         "as each change makes one bit of every entry stale. Bits recomputed and flipped: of an "
@@ -96,7 +89,7 @@ def _picture(rows: Sequence[Row], lines: Lines, bits: int) -> Picture:
         )
         for key, name in COUNTED.items()
     ]
-    took = learning(bits)
+    took = common.learning(bits)
     times = tuple(
         Series(of_line[0]["method"], ((seconds, 0.0),), (_short(of_line),))
         for of_line in reversed(lines.values())
@@ -104,8 +97,8 @@ def _picture(rows: Sequence[Row], lines: Lines, bits: int) -> Picture:
     )
     panels.append(Panel("dots", "Training time", "seconds of learning", "", times, (), True))
     return Picture(
-        f"{slug(rows, bits)}-updates",
-        f"mAP against bit updates: {block_name(rows, bits)}",
+        f"{common.slug(rows, bits)}-updates",
+        f"mAP against bit updates: {common.block_name(rows, bits)}",
         "mAP by mapping and Hamming distance against what it costs to keep an entry up to date; "
         f"up and to the left is better; numbers after a name are its options: {_told(lines)}.",
         tuple(panels),
