@@ -21,20 +21,16 @@ check: $(DEV)
 	$(BIN)/lint-imports
 
 bench: $(BENCH)
-	for name in table1 table2 updates deep5k growth unseen robustness streams batch scale speed; do \
+	for name in table1 table2 ablation early updates deep5k growth unseen robustness streams batch \
+			scale speed sizes; do \
 		$(BIN)/everhash bench run $$name || exit 1; done
 	$(BIN)/everhash bench report
 	$(BIN)/python benchmarks/exact.py
-	$(BIN)/python benchmarks/learn_speed.py
-	$(BIN)/python benchmarks/learn_growth.py
-	$(BIN)/python benchmarks/encode_speed.py
-	$(BIN)/python benchmarks/paper_cifar_gist.py
-	$(BIN)/python benchmarks/ablation.py
-	$(BIN)/python benchmarks/peer_products.py
+	$(BIN)/python benchmarks/exact_cost.py
+	$(BIN)/python benchmarks/coding.py
 	$(BIN)/python benchmarks/refresh_cost.py
-	$(BIN)/python benchmarks/unlabelled.py
-	$(BIN)/python benchmarks/search_speed.py
-	$(BIN)/python benchmarks/store_speed.py
+	$(BIN)/python benchmarks/peer_products.py
+	$(BIN)/python benchmarks/footprint.py
 	$(BIN)/python benchmarks/readers.py
 	$(BIN)/python benchmarks/serve_load.py --soak 10
 
