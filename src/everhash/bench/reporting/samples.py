@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from everhash import peers
 from everhash.bench import datasets
-from everhash.bench.retrieval import COSINE
+from everhash.bench.retrieval import COSINE, PROTOCOLS
 from everhash.bench.task import Row, Task
 
 Pick = Callable[[Row], Any]
@@ -106,13 +106,19 @@ def in_order(rows: Iterable[Row]) -> list[Row]:
 
 
 def blocks(rows: Iterable[Row], *also: str) -> list[list[Row]]:
-    """Return rows in groups of one set, one length of stream and one number of entries."""
-    names = [*datasets.names()]
+    """Return rows in groups of one data set, length of stream and number of entries.
+
+    `also` names further columns that the rows of a group share.
+    """
+    names, protocols = datasets.names(), list(PROTOCOLS)
 
     def place(row: Row) -> tuple[Any, ...]:
         known = names.index(row["dataset"]) if row["dataset"] in names else len(names)
         common = (known, row["dataset"], row["rows_a_label"], row["entries"], row["queries"])
-        return *common, *(row[name] for name in also)
+        usual_first = (
+            protocols.index(row[name]) if name == "protocol" else row[name] for name in also
+        )
+        return *common, *usual_first
 
     return [list(group) for _, group in groupby(sorted(rows, key=place), key=place)]
 
