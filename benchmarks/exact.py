@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from everhash import OnlineHasher
 from everhash.bench import datasets
-from everhash.bench.counts import Score
+from everhash.bench.counts import ScoreRange
 from everhash.bench.datasets import Dataset
 from everhash.bench.growth import learn
 from everhash.bench.protocols import Split, given_split, paper_split, with_wrong_labels
@@ -121,7 +121,7 @@ def _logistic(name: str, seed: int) -> tuple[float, float]:
     best = scores[np.arange(len(own)), own, None]
     before, size = (scores > best) @ held, (scores == best) @ held  # entries of a label tie
     groups = before[:, None], size[:, None], held[own][:, None]
-    return Score.of(groups).average, seconds
+    return ScoreRange.of(groups).average, seconds
 
 
 class Corrected(NamedTuple):

@@ -23,7 +23,7 @@ import everhash
 from everhash import Index, OnlineHasher, kernels
 from everhash.bench.costs.store import CALL, Calls, enter, reopen
 from everhash.bench.costs.store import DIM as FILE_DIM
-from everhash.bench.costs.synthetic import Source
+from everhash.bench.costs.synthetic import RowGenerator
 from parts import run_parts
 
 BITS, DIM, LABELS, BATCH = 64, 32, 1000, 50_000
@@ -34,7 +34,7 @@ def memory(args: Namespace) -> None:
     """Print bytes an entry of an index."""
     print(f"\n{'memory':<32}{'entries':>12}{'bytes each':>12}")
     # which learner has made the codes makes no difference to their size
-    source = Source(LABELS, DIM)
+    source = RowGenerator(LABELS, DIM)
     hasher = OnlineHasher(BITS, learner="sgd").begin(DIM).assign(range(LABELS))
     hasher.partial_fit(*source.rows(10 * LABELS))
     for kind in KINDS:
@@ -44,7 +44,7 @@ def memory(args: Namespace) -> None:
             print(f"{kind:<32}{n:12,}{(used - features) / n:12.1f}", flush=True)
 
 
-def fill(hasher: OnlineHasher, source: Source, kind: str, n: int) -> Index:
+def fill(hasher: OnlineHasher, source: RowGenerator, kind: str, n: int) -> Index:
     """Return an index of n entries that has answered a search."""
     index = Index(hasher)
     for start in range(0, n, BATCH):

@@ -1,10 +1,10 @@
 """Image sets as their authors published them: CIFAR-10's binary version, Fashion-MNIST's IDX files.
 
-Each file is held against the md5 sum that its authors publish beside it (CIFAR-10's page,
-Fashion-MNIST's README). That tells a damaged file, or MNIST's files, which have the same names; it
-is no proof against someone who means harm. So sizes are not taken from the file: those known
-beforehand are demanded, nothing more is decompressed, and nothing is unpacked to disk. CIFAR-10's
-Python version is pickles, which could run code; it is not read.
+Each file is checked against the md5 sum that its authors publish beside it (CIFAR-10's page,
+Fashion-MNIST's README). That finds damaged files, and MNIST's files, which have the same names; it
+does not stop an attacker. So sizes are not taken from the file: they are known beforehand, nothing
+more is decompressed, and nothing is unpacked to disk. CIFAR-10's Python version is pickles, which
+could run code; it is not read.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from everhash.sources.columns import explained
 Bytes = NDArray[np.uint8]
 
 LABELS = 10
-"""In either set, numbered from 0."""
+"""Number of labels in either set; they are numbered from 0."""
 RECORD = 1 + 3 * 32 * 32
 """Bytes of a CIFAR-10 image: its label, then all of red, of green and of blue, row by row."""
-BESIDES = 1 << 20
+MAX_OVERHEAD = 1 << 20
 """Bytes of a tar that may be headers, padding and other small files."""
 BROKEN = (zlib.error, tarfile.TarError, RecursionError)
-"""Raised by bad archives; the last by headers upon headers."""
+"""Raised by bad archives; RecursionError by a long chain of headers."""
 
 
 class Batches(NamedTuple):
-    """An archive of files that hold so many records each."""
+    """An archive of files with `records` records each."""
 
     file: str
     md5: str
@@ -70,7 +70,7 @@ FASHION_MNIST = (
     Idx("t10k-images-idx3-ubyte.gz", "bef4ecab320f06d8554ea6380940ec79", (10_000, 28, 28)),
     Idx("t10k-labels-idx1-ubyte.gz", "bb300cfdad3c16e7a12a480ee83cd310", (10_000,)),
 )
-"""Images and labels to train with, then those to test with."""
+"""Images and labels of the training set, then of the test set."""
 
 
 def read_cifar10(folder: Path) -> tuple[Bytes, Bytes]:
@@ -92,13 +92,13 @@ def read_fashion_mnist(folder: Path) -> tuple[Bytes, Bytes]:
 
 
 def check_md5(path: Path, expected: str) -> None:
-    """Refuse a file that is not the published one."""
+    """Raise if a file is not the published one."""
     with explained(str(path), "a file"), path.open("rb") as file:
         found = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
     if found != expected:
         raise InputError(
             f"{path} is not the published file: expected md5 {expected}, got {found}",
-            hint="it is damaged, or another set's file of the same name; fetch it again",
+            hint="it is damaged, or a file of another set with the same name; download it again",
         )
 
 
@@ -113,8 +113,8 @@ def read_batches(path: Path, members: Sequence[str], records: int) -> tuple[Byte
     table = np.empty((len(members), records, RECORD), np.uint8)
     missing = set(members)
     with explained(str(path), "tar.gz", *BROKEN), gzip.open(path) as file:
-        bounded: Any = _Bounded(file, table.nbytes + BESIDES, path)
-        # as a stream: a tar with an index would be searched back and forth
+        bounded: Any = _Bounded(file, table.nbytes + MAX_OVERHEAD, path)
+        # as a stream, which cannot seek back and forth
         with tarfile.open(fileobj=bounded, mode="r|") as tar:
             for name, data in _files(tar, missing, records * RECORD, path):
                 table[members.index(name)] = np.frombuffer(data, np.uint8).reshape(records, RECORD)
@@ -128,12 +128,12 @@ def read_batches(path: Path, members: Sequence[str], records: int) -> tuple[Byte
 def _files(
     tar: tarfile.TarFile, missing: set[str], size: int, path: Path
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the missing files of a tar until none is, each of exactly this size."""
+    """Yield the missing files of a tar until all are found; each must have exactly this size."""
     for member in tar:
         if member.name in missing:
             plain = member.isfile() and not member.issparse()
             if not plain or member.size != size:
-                what = f"{member.size} bytes" if plain else "no plain file"
+                what = f"{member.size} bytes" if plain else "something that is not a plain file"
                 raise _damaged(path, f"expected {size} bytes of {member.name}, got {what}")
             file = tar.extractfile(member)
             data = b"" if file is None else file.read(size)
@@ -161,7 +161,7 @@ def read_idx(path: Path, shape: tuple[int, ...]) -> Bytes:
 
 
 class _Bounded:
-    """A file of which no more than so many bytes are read."""
+    """A file that raises when more than `most` bytes are read."""
 
     def __init__(self, file: gzip.GzipFile, most: int, path: Path) -> None:
         self._file, self._left, self._path = file, most, path
@@ -170,7 +170,7 @@ class _Bounded:
         data = self._file.read(min(size, self._left + 1))
         self._left -= len(data)
         if self._left < 0:
-            raise _damaged(self._path, "it holds more than it should")
+            raise _damaged(self._path, "more data than expected")
         return data
 
 
@@ -181,4 +181,4 @@ def _checked_labels(y: Bytes, path: Path) -> Bytes:
 
 
 def _damaged(path: Path, what: str) -> InputError:
-    return InputError(f"{path}: {what}", hint="it is damaged; fetch it again")
+    return InputError(f"{path}: {what}", hint="it is damaged; download it again")

@@ -1,8 +1,8 @@
-"""Two files of results held against each other: what is better, what is worse, what is slower.
+"""Compare two files of results: what is better, what is worse, what is slower.
 
-Runs of one task are pairs. Their figures, but for times, are the same to the last digit unless code
-or machine has changed, so every difference is worth a look; whether it matters is asked of the mean
-over the seeds. Times are noisy: one number a method, over all its runs, is as much as they can say.
+Runs of the same task are compared. Their figures, except times, are equal to the last digit unless
+the code or the machine has changed, so every difference is listed; whether it is a regression
+depends on the mean over the seeds. Times are noisy, so they are averaged over all runs of a method.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from everhash.bench.counts import Score
+from everhash.bench.counts import ScoreRange
 from everhash.bench.task import Row, Task
 from everhash.errors import InputError, OptionError
 
 HIGHER = ("mapping", "codeword", "mixed", "area", "auroc")
-"""Scores: the more the better."""
+"""Scores: higher is better."""
 LOWER = ("flipped", "recomputed")
-"""Costs that are counted: the fewer the better."""
+"""Costs that are counted: lower is better."""
 NEITHER = ("homes_moved", "versions", "width", "stream", "ranked")
-"""What tells that another thing was run, and is neither better nor worse."""
+"""Figures that are neither better nor worse; a difference shows that something else was run."""
 TIMES = ("seconds", "encoding", "ours")
 EXACT = 1e-9
-"""What figures that are equal may differ by."""
+"""The most that equal figures may differ by."""
 TOLERANCE = 0.005
 SLOWER = 1.5
 
@@ -35,39 +35,39 @@ Figures = dict[str, float | None]
 
 
 class Change(NamedTuple):
-    """A figure that is not what it was, in runs that differ in nothing but their seed."""
+    """A figure that has changed, in runs that differ only in their seed."""
 
     task: Task
-    """Of these runs; its seed is 0 and means nothing."""
+    """The task of these runs; its seed is always 0."""
     figure: str
     before: float | None
     """Mean over the seeds; None where no run has the figure."""
     after: float | None
     seeds: int
     largest: float
-    """What a single run differs by at most."""
+    """The largest difference in a single run."""
     better: bool | None
-    """None where the figure has no better and worse, or the mean stayed."""
+    """None where the figure has no better and worse, or the mean has not changed."""
     regression: bool
 
 
 class Pace(NamedTuple):
-    """What a method's times are, as a multiple of what they were."""
+    """A method's times as a multiple of what they were before."""
 
     method: str
     time: str
-    """Which of its times, and of what, where several things were timed."""
+    """Which of its times; with what was timed, where that differs."""
     runs: int
     ratio: float
     """Geometric mean over the runs."""
     verdict: str
-    """ "slower" or "faster" beyond what was asked for, else ""."""
+    """ "slower" or "faster" if beyond the given factor, else ""."""
     regression: bool
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What two files of results say about each other."""
+    """The differences between two files of results."""
 
     common: list[Task]
     only_before: list[Task]
@@ -75,19 +75,19 @@ class Comparison:
     changes: list[Change]
     """Regressions first, scores before costs, then by size."""
     paces: list[Pace]
-    """Of all methods, the slowest first."""
+    """Of all methods, the most slowed down first."""
     notes: list[str]
-    """What a reader of the figures must know."""
+    """Warnings for the reader of the figures."""
 
     @property
     def regressions(self) -> int:
-        """How many figures and times are worse by more than is allowed."""
+        """How many figures and times are worse by more than allowed."""
         worse = [change.regression for change in self.changes]
         return sum(worse) + sum(pace.regression for pace in self.paces)
 
     @property
     def silent(self) -> bool:
-        """Whether both files say the same."""
+        """Whether there is nothing to report."""
         other = (self.only_before, self.only_after, self.changes, self.notes)
         return not any(other) and not any(pace.verdict for pace in self.paces)
 
@@ -95,15 +95,15 @@ class Comparison:
 def compare(
     before: list[Row], after: list[Row], *, tolerance: float = TOLERANCE, slower: float = SLOWER
 ) -> Comparison:
-    """Hold rows of results against earlier ones.
+    """Compare rows of results with earlier ones.
 
     Args:
-        before: rows, of each task one.
-        after: the same.
-        tolerance: how much a score may drop, averaged over the seeds; what is counted may rise by
-            this share of what it was.
-        slower: by what factor the times of a method may rise, or fall before they are called fast.
-            They are no regression if the machines differ.
+        before: earlier rows, one for each task.
+        after: later rows, one for each task.
+        tolerance: how much a score may drop, averaged over the seeds; counts may rise by this
+            share of their earlier value.
+        slower: the factor beyond which times are called slower or faster. Slower times are no
+            regression if the machines differ.
     """
     if not (0 <= tolerance < math.inf and 1 <= slower < math.inf):
         raise OptionError(
@@ -130,7 +130,7 @@ def compare(
 
 
 def figures_of(row: Row, names: Iterable[str]) -> Figures:
-    """Return the numbers of a row that stand under some names, one name each.
+    """Return the numbers that a row has under some names, nested ones with longer names.
 
     >>> figures_of({"mapping": {"hamming": [0.5, 0.4, 0.6]}, "auroc": None}, ("mapping", "auroc"))
     {'mapping hamming': 0.5, 'mapping hamming lowest': 0.4, 'mapping hamming highest': 0.6, \
@@ -143,8 +143,8 @@ def _leaves(name: str, value: Any) -> Iterator[tuple[str, float | None]]:
     if isinstance(value, dict):
         for key, part in value.items():
             yield from _leaves(f"{name} {key}", part)
-    elif isinstance(value, list):  # a Score as JSON has it
-        for order, part in zip(Score._fields, value, strict=False):
+    elif isinstance(value, list):  # a ScoreRange as JSON has it
+        for order, part in zip(ScoreRange._fields, value, strict=False):
             yield from _leaves(name if order == "average" else f"{name} {order}", part)
     elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         yield name, value if value is not None and math.isfinite(value) else None
@@ -153,7 +153,7 @@ def _leaves(name: str, value: Any) -> Iterator[tuple[str, float | None]]:
 def _direction(figure: str) -> int:
     """Return 1 for figures that should rise, -1 for those that should fall, 0 for others.
 
-    The highest value that the order of ties can give is none to hope for: it falls as ties go.
+    The score with ties in their best order should not rise: it falls when there are fewer ties.
     """
     name = figure.partition(" ")[0]
     if name in LOWER:
@@ -236,9 +236,9 @@ def _paces(pairs: Collection[Pair], slower: float) -> Iterator[Pace]:
 
 
 def _origin(row: Row) -> dict[str, str]:
-    """Return what a row says of its machine; see `everhash.bench.machine`.
+    """Return where a row was measured; see `everhash.bench.machine`.
 
-    The version of everhash is left out: it is what changes between two files.
+    The version of everhash is left out, as two files are meant to differ in it.
     """
     hardware, _, software = str(row.get("machine", "")).partition("; ")
     parts = [part for part in software.split(", ") if not part.startswith("everhash ")]
@@ -254,19 +254,19 @@ def _same(what: str, pairs: Collection[Pair]) -> bool:
 
 
 def _notes(pairs: Collection[Pair]) -> Iterator[str]:
-    told = {
+    warnings = {
         "hardware": "the machines differ ({}): times compare them, not the code, and do not count",
         "software": "the software differs ({}): scores may differ without a change of the code",
         "jobs": "the number of runs at once differs ({}): times depend on it",
     }
-    for what, note in told.items():
+    for what, note in warnings.items():
         if not _same(what, pairs):
             sides = [sorted({_origin(pair[side])[what] for pair in pairs}) for side in (0, 1)]
             yield note.format(" / ".join(" and ".join(side) or "unknown" for side in sides))
 
 
 def names_of(tasks: Iterable[Task]) -> dict[Task, str]:
-    """Return what to call tasks whatever their seed: the parts that tell them apart."""
+    """Return a name for each task without its seed, made of the parts in which tasks differ."""
     cells = dict.fromkeys(replace(task, seed=0) for task in tasks)
     units = {"rows_a_label": "rows a label", "entries": "entries", "queries": "queries"}
     parts = ("kind", "protocol", "share", *units)

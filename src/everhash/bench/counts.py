@@ -1,9 +1,9 @@
-"""Average precision from counts: what it costs is one pass over the entries, and no sort of ties.
+"""Average precision from counts, in one pass over the entries and without sorting them.
 
-The value of a query depends only on how many entries, and how many relevant ones, lie at each
+The value of a query depends only on how many entries, and how many relevant ones, are at each
 distance. For Hamming distances that is a short histogram; for codewords it is a few sums over
-labels. Equal to `everhash.metrics.average_precision` on the same distances, and several times as
-fast where one query meets tens of thousands of entries.
+labels. The result equals `everhash.metrics.average_precision` on the same distances, and is several
+times as fast for queries against tens of thousands of entries.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from everhash.codes import Codes
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Groups = tuple[Counts, Counts, Counts]
-"""Of tied entries, nearest first: how many are nearer, in the group, and relevant in it."""
+"""Of each group of tied entries, nearest first: entries before it, in it, and relevant in it."""
 AT_ONCE = 50
-"""Queries whose real distances are worked out together. Bounds memory."""
+"""Queries whose asymmetric distances are computed together. Bounds memory."""
 
 
 def precision_of_groups(before: Counts, size: Counts, found: Counts) -> Floats:
-    """Return the average precision of each query, the mean over all orders of tied entries.
+    """Return the average precision of each query, averaged over all orders of tied entries.
 
     The last axis runs over groups of tied entries. Groups without a relevant entry may be left out.
     A query without any is NaN. See `everhash.metrics` for the formula.
@@ -44,8 +44,8 @@ def precision_of_groups(before: Counts, size: Counts, found: Counts) -> Floats:
     return np.where(total > 0, precisions / np.maximum(total, 1), np.nan)
 
 
-class Score(NamedTuple):
-    """Mean average precision over all orders of tied entries, in their worst and their best."""
+class ScoreRange(NamedTuple):
+    """mAP averaged over all orders of tied entries, in their worst order and in their best."""
 
     average: float
     lowest: float
@@ -62,12 +62,12 @@ class Score(NamedTuple):
 
 @lru_cache(maxsize=4)
 def _harmonic_numbers(doublings: int) -> Floats:
-    """Return 1 + 1/2 + ... + 1/n for all n below a power of two, so that few tables are made."""
+    """Return 1 + 1/2 + ... + 1/n for all n below a power of two; few sizes are cached."""
     return np.append(0.0, np.cumsum(1 / np.arange(1, 1 << doublings)))
 
 
 class Shelf:
-    """Entries stored by their codes and sorted by label, ready to be ranked for many queries."""
+    """Codes of entries sorted by label, to be ranked for many queries."""
 
     def __init__(self, codes: Codes, labels: Counts) -> None:
         both = np.concatenate([codes.words, codes.mask], axis=1)
@@ -83,7 +83,7 @@ class Shelf:
         return len(self._labels)
 
     def _relevant(self, labels: Counts) -> list[slice]:
-        """Return where the entries of each label stand."""
+        """Return the slice of the entries of each label."""
         first, last = (np.searchsorted(self._labels, labels, side) for side in ("left", "right"))
         return [slice(*ends) for ends in zip(first.tolist(), last.tolist(), strict=True)]
 

@@ -1,16 +1,15 @@
-"""Real feature sets by name, and any file of features and labels.
+"""Real feature sets by name.
 
 Files are looked for in `$EVERHASH_DATA`, then in `../shared/data` beside a checkout, then in
-`~/.cache/everhash`. Each is held against its checksum when it is read. Two sets can be had from
-what their authors publish as well, if that is in one of these folders: Fashion-MNIST from its IDX
-files, and CIFAR-10's GIST from the images, of which it is computed once and then kept.
+`~/.cache/everhash`, and checked against their checksums. Two sets can also be made from their
+authors' archives in one of these folders: Fashion-MNIST from its IDX files, and CIFAR-10's GIST
+from the images; it is computed once and then cached.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Hashable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,17 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash import sources
 from everhash.bench import archives
 from everhash.bench.gist import Progress, Quantised, gist
-from everhash.errors import (
-    DataMissingError,
-    InputError,
-    LabelError,
-    NotFiniteError,
-    UnknownNameError,
-)
-from everhash.stream import as_labels, as_rows
+from everhash.errors import DataMissingError, InputError, UnknownNameError
 
 FILES = {
     "cifar10-gist": (
@@ -57,13 +48,13 @@ FILES = {
         "7237f188c83559caad37a81b0c5312ec8bdd2ef64398b4f82dda0f783eca9c53",
     ),
 }
-"""File and sha256 sum of each set that needs one."""
+"""File and sha256 sum of each set that is read from a file."""
 KEPT_GIST = "cifar10_gist512_made.npz"
-"""CIFAR-10's GIST, if it was computed on this machine."""
+"""The file of CIFAR-10's GIST that was computed on this machine."""
 
 
-class Description(NamedTuple):
-    """What is known of a set before its file is read."""
+class DatasetInfo(NamedTuple):
+    """What is known about a set before its file is read."""
 
     name: str
     what: str
@@ -71,71 +62,71 @@ class Description(NamedTuple):
     dim: int
     labels: int
     queries: str
-    """Which rows the set itself sets aside as queries."""
+    """Which rows the set itself names as queries."""
     otherwise: str = ""
-    """How it can be had without its file."""
+    """How to get it without its file."""
 
 
-DESCRIPTIONS = (
-    Description("digits", "scikit-learn's digits, 8 x 8 pixels", 1_797, 64, 10, "none"),
-    Description(
+DATASETS = (
+    DatasetInfo("digits", "scikit-learn's digits, 8 x 8 pixels", 1_797, 64, 10, "none"),
+    DatasetInfo(
         "cifar10-gist",
         "CIFAR-10 images, GIST",
         60_000,
         512,
         10,
         "none",
-        "cifar-10-binary.tar.gz of https://www.cs.toronto.edu/~kriz/cifar.html does too: its GIST "
-        "is computed once, in minutes (not the Python version: that is pickles, never read here)",
+        "cifar-10-binary.tar.gz of https://www.cs.toronto.edu/~kriz/cifar.html works too: its GIST "
+        "is computed once, in minutes (the Python version, which is pickles, is not read)",
     ),
-    Description("cifar10-cnn", "CIFAR-10 images, EfficientNet-Lite2", 60_000, 512, 10, "none"),
-    Description("caltech256-gist", "Caltech-256 images, GIST", 30_604, 512, 257, "20 a label"),
-    Description(
+    DatasetInfo("cifar10-cnn", "CIFAR-10 images, EfficientNet-Lite2", 60_000, 512, 10, "none"),
+    DatasetInfo("caltech256-gist", "Caltech-256 images, GIST", 30_604, 512, 257, "20 a label"),
+    DatasetInfo(
         "caltech256-cnn", "Caltech-256 images, EfficientNet-Lite2", 30_604, 512, 257, "20 a label"
     ),
-    Description(
+    DatasetInfo(
         "clinc150", "CLINC150 intents, MiniLM sentence embeddings", 23_700, 384, 150, "test splits"
     ),
-    Description(
+    DatasetInfo(
         "fashion-mnist",
         "Fashion-MNIST, 28 x 28 pixels",
         70_000,
         784,
         10,
         "none",
-        "the four *-ubyte.gz files of https://github.com/zalandoresearch/fashion-mnist do too",
+        "the four *-ubyte.gz files of https://github.com/zalandoresearch/fashion-mnist work too",
     ),
 )
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Features and labels, and the rows set aside as queries where the set itself says so."""
+    """Features, labels, and the queries where the set itself names them."""
 
     name: str
     X: NDArray[np.float32]
     y: NDArray[np.int64]
-    """Label of each row; -1 where it belongs to none (CLINC150's out-of-scope rows)."""
+    """Label of each row; -1 where it has none (CLINC150's out-of-scope rows)."""
     is_query: NDArray[np.bool_]
     classes: tuple[str, ...] | None = None
-    """What label 0, 1, ... are called, where that is known."""
+    """The names of labels 0, 1, ..., where they are known."""
 
 
 def names() -> list[str]:
     """Return the names of all sets."""
-    return [each.name for each in DESCRIPTIONS]
+    return [each.name for each in DATASETS]
 
 
-def describe(name: str) -> Description:
-    """Say what a set is, without looking for its file."""
-    for each in DESCRIPTIONS:
+def describe(name: str) -> DatasetInfo:
+    """Return what is known about a set, without looking for its file."""
+    for each in DATASETS:
         if each.name == name:
             return each
-    raise UnknownNameError(f"no dataset {name!r}", hint=f"there are {', '.join(names())}")
+    raise UnknownNameError(f"no dataset {name!r}", hint=f"expected one of: {', '.join(names())}")
 
 
 def load(name: str, *, progress: Progress | None = None) -> Dataset:
-    """Read a set by name; `progress` is told how many rows of it are computed, if any are."""
+    """Read a set by name; `progress` is called while features are computed."""
     describe(name)
     if name == "digits":
         return _digits()
@@ -143,7 +134,7 @@ def load(name: str, *, progress: Progress | None = None) -> Dataset:
     for path in _found(file):
         with path.open("rb") as content:
             if hashlib.file_digest(content, "sha256").hexdigest() != checksum:
-                raise InputError(f"{path} is damaged", hint="fetch it again")
+                raise InputError(f"{path} is damaged", hint="download it again")
         return _from_npz(name, path)
     made = None
     if name == "cifar10-gist":
@@ -168,7 +159,7 @@ def _missing(name: str) -> DataMissingError:
 
 
 def folders() -> list[Path]:
-    """Return where files are looked for, in this order."""
+    """Return the folders in which files are looked for, in this order."""
     checkout = Path(__file__).resolve().parents[3]
     named = os.environ.get("EVERHASH_DATA")
     return [
@@ -179,7 +170,7 @@ def folders() -> list[Path]:
 
 
 def _found(*files: str) -> list[Path]:
-    """Return the paths of files, of the first folder that has them all; nothing if none has."""
+    """Return the files' paths in the first folder that has them all; an empty list if none has."""
     for folder in folders():
         paths = [folder / file for file in files]
         if all(path.is_file() for path in paths):
@@ -188,7 +179,7 @@ def _found(*files: str) -> list[Path]:
 
 
 def _none(y: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return that no row is a query."""
+    """Return a mask with no row set."""
     return np.zeros(len(y), np.bool_)
 
 
@@ -231,71 +222,16 @@ def _cifar10_gist(
     for path in _found(archives.CIFAR10.file):
         images, y = archives.read_cifar10(path.parent)
         rounded = Quantised.of(gist(images, progress=progress))
-        with suppress(OSError):  # where it cannot be kept, it is computed again next time
+        with suppress(OSError):  # without a cache it is computed again next time
             rounded.write(_cache() / KEPT_GIST, y)
         return rounded.features(), y
     return None
 
 
 def _cache() -> Path:
-    """Return the folder for what is computed here."""
+    """Return the folder for computed features."""
     named, cache = os.environ.get("EVERHASH_DATA"), folders()[-1]
     if named and os.access(named, os.W_OK):
         return Path(named)
     cache.mkdir(parents=True, exist_ok=True)
     return cache
-
-
-def from_file(
-    path: str | os.PathLike[str], features: str | None, label: str, name: str | None = None
-) -> Dataset:
-    """Read a set from any file that `everhash.read` reads.
-
-    Labels get the numbers 0, 1, ... in the order in which they first appear, and a row without one
-    gets -1. No row is set aside as a query.
-
-    Args:
-        path: a .parquet, .arrow, .feather, .csv or .npz file.
-        features: the column of vectors, or columns of numbers as "f0,f1" or "f*"; None to find it.
-        label: the column of labels, one a row; a null is none.
-        name: what to call the set; by default, as the file.
-    """
-    tables, columns, number = [], [], dict[Hashable, int]()
-    start = 0
-    for batch in sources.read(path, features=features, label=label):
-        try:
-            tables.append(as_rows(batch.X))
-            columns.append(_numbered(batch.y, len(batch.X), number))
-        except NotFiniteError as error:
-            raise InputError(
-                f"{os.fspath(path)}: row {start + error.row} holds NaN, infinity or a value "
-                "beyond 1e37",
-                hint="drop or repair the row",
-            ) from None
-        except LabelError as error:  # it counts the rows of the batch
-            after = f"rows from {start} on: " if start else ""
-            error.message = f"{os.fspath(path)}: {after}{error.message}"
-            raise
-        start += len(batch.X)
-    y = np.concatenate(columns) if columns else np.empty(0, np.int64)
-    several = int((np.bincount(y[y >= 0]) > 1).sum())
-    if several < 2:
-        raise LabelError(
-            f"{os.fspath(path)}: expected at least 2 labels with 2 rows or more, got {several} "
-            f"among {len(y)} rows",
-            hint="one row is learned and another asked for; is this the column of labels?",
-        )
-    called = name if name is not None else Path(path).stem
-    return Dataset(called, np.concatenate(tables), y, _none(y), tuple(map(str, number)))
-
-
-def _numbered(y: Any, n: int, number: dict[Hashable, int]) -> NDArray[np.int64]:
-    """Return a number for the label of each row, and add labels that have none yet."""
-    labels = as_labels(y, n)
-    if len(np.unique(labels.rows)) < len(labels.rows):
-        row = int(labels.rows[:-1][np.diff(labels.rows) == 0][0])
-        raise LabelError(f"row {row} has several labels", hint="keep one a row")
-    numbers = [number.setdefault(label, len(number)) for label in labels.values]
-    numbered = np.full(n, -1, np.int64)
-    numbered[labels.rows] = np.array(numbers, np.int64)[labels.which]
-    return numbered

@@ -1,4 +1,4 @@
-"""Experiments: a file each that says what is run, and nothing about how."""
+"""Experiments: TOML files that list what is run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HERE = files("everhash.bench") / "experiments"
 
 @dataclass(frozen=True)
 class Runs:
-    """Tasks that differ in method, length of code, seed and what else is listed."""
+    """A grid of tasks: all combinations of methods, bits, seeds and the other lists."""
 
     dataset: str
     kind: str = "retrieval"
@@ -34,12 +34,12 @@ class Runs:
     options: tuple[dict[str, Any], ...] = ({},)
     seeds: int = 5
     batch_seeds: int = 3
-    """Seeds of methods that need all their rows at once, or keep them: they take long."""
+    """Seeds of methods that need all their rows at once, or keep them: they are slow."""
     entries: int = 100_000
     queries: int = 1000
 
     def tasks(self, place: str) -> Iterator[Task]:
-        """Yield all tasks, seed by seed, so that a part of them makes a table already."""
+        """Yield all tasks, seed by seed, so that an unfinished run has whole tables."""
         names = named(self.methods, place)
         axes = product(self.rows_a_label, self.protocols, self.shares, names)
         cells = [(*cell, *more) for cell in axes for more in product(self.options, self.bits)]
@@ -56,7 +56,7 @@ class Runs:
                     yield task
 
     def seeds_of(self, method: str) -> int:
-        """Return how many seeds a method is run with."""
+        """Return the number of seeds of a method."""
         slow = method in peers.names() and (
             not peers.describe(method).online or peers.describe(method).stores_rows
         )
@@ -73,66 +73,68 @@ class Experiment:
     runs: tuple[Runs, ...]
 
     def tasks(self) -> list[Task]:
-        """Return all tasks, none of them twice."""
+        """Return all tasks without duplicates, seed by seed."""
         there = (task for runs in self.runs for task in runs.tasks(self.name))
         return sorted(dict.fromkeys(there), key=lambda task: task.seed)
 
 
 def names() -> list[str]:
-    """Return the experiments there are."""
+    """Return the names of all experiments."""
     return sorted(entry.name[:-5] for entry in HERE.iterdir() if entry.name.endswith(".toml"))
 
 
 def load(name: str) -> Experiment:
-    """Return an experiment by name, or one of your own by the path of its file."""
+    """Return an experiment by name, or by the path of a .toml file."""
     if name.endswith(".toml"):
         return parse(Path(name).read_text(encoding="utf-8"), Path(name).stem)
     if name not in names():
         raise UnknownNameError(
-            f"no experiment {name!r}", hint=f"there are {', '.join(names())}, or name a .toml file"
+            f"no experiment {name!r}",
+            hint=f"expected one of: {', '.join(names())}, or a .toml file",
         )
     return parse((HERE / f"{name}.toml").read_text(encoding="utf-8"), name)
 
 
 def parse(content: str, name: str) -> Experiment:
-    """Read an experiment; what it does not know, it refuses."""
+    """Parse an experiment; unknown keys raise."""
     try:
-        told = tomllib.loads(content)
+        table = tomllib.loads(content)
     except tomllib.TOMLDecodeError as error:
         raise OptionError(f"experiment {name}: {error}") from None
-    _only(told, {"title", "text", "runs"}, name)
-    listed = told.get("runs")
+    _refuse_unknown(table, {"title", "text", "runs"}, name)
+    listed = table.get("runs")
     if not isinstance(listed, list) or not listed:
         raise OptionError(f"experiment {name} has no [[runs]]")
     runs = tuple(_runs(part, name) for part in listed)
-    return Experiment(name, str(told.get("title", name)), str(told.get("text", "")), runs)
+    return Experiment(name, str(table.get("title", name)), str(table.get("text", "")), runs)
 
 
-def _runs(told: Any, place: str) -> Runs:
+def _runs(table: Any, place: str) -> Runs:
     known = {field.name for field in fields(Runs)}
-    _only(told, known, place)
-    if told.get("kind", "retrieval") not in KINDS:
+    _refuse_unknown(table, known, place)
+    if table.get("kind", "retrieval") not in KINDS:
         raise OptionError(
-            f"experiment {place}: no kind {told['kind']!r}", hint=f"there are {', '.join(KINDS)}"
+            f"experiment {place}: no kind {table['kind']!r}",
+            hint=f"expected one of: {', '.join(KINDS)}",
         )
-    lists = {key: tuple(value) for key, value in told.items() if isinstance(value, list)}
+    lists = {key: tuple(value) for key, value in table.items() if isinstance(value, list)}
     try:
-        return Runs(**{**told, **lists})
+        return Runs(**{**table, **lists})
     except TypeError:
         raise OptionError(f"experiment {place}: [[runs]] must name a dataset") from None
 
 
-def _only(told: dict[str, Any], known: set[str], place: str) -> None:
-    foreign = sorted(set(told) - known)
+def _refuse_unknown(table: dict[str, Any], known: set[str], place: str) -> None:
+    foreign = sorted(set(table) - known)
     if foreign:
         raise OptionError(
             f"experiment {place}: unknown {', '.join(foreign)}",
-            hint=f"there are {', '.join(sorted(known))}",
+            hint=f"expected {', '.join(sorted(known))}",
         )
 
 
 def named(methods: str | Iterable[str], place: str) -> list[str]:
-    """Return methods by name or by group, none of them twice.
+    """Return the methods of a list of names and groups, without duplicates.
 
     >>> named("paper,okh,paper", "here")
     ['paper', 'okh']
@@ -149,11 +151,11 @@ def _group(name: str, place: str) -> list[str]:
     if name not in (*known, *groups):
         raise UnknownNameError(
             f"{place}: no method {name!r}",
-            hint=f"there are {', '.join(known)}; or {', '.join(groups)}",
+            hint=f"expected one of: {', '.join((*known, *groups))}",
         )
     return groups.get(name, [name])
 
 
 def has_bits(method: str) -> bool:
-    """Return whether a method has a choice of bits."""
+    """Return whether the width of a method's codes can be chosen."""
     return method in peers.names() and "bits" in peers.get(method).get_params()

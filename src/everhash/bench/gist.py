@@ -1,19 +1,19 @@
-"""GIST of small images: what a scene is like, in 512 numbers.
+"""GIST descriptors of small images: 512 numbers that describe a scene.
 
 Oliva and Torralba, Modeling the Shape of the Scene, IJCV 42(3), 2001. The constants are those of
-the authors' program LMgist, as most who publish figures on CIFAR-10 GIST have used it:
+the authors' program LMgist, which most published figures on CIFAR-10 GIST are based on:
 
     grey        mean of the channels, stretched to 0..255 in each image
     prefilter   log, less what varies slowly, divided by the local contrast
     filters     4 scales x 8 orientations, Gabor transfer functions in the frequency domain
     blocks      mean magnitude of each response in a grid of 4 x 4
 
-The numbers of one image stand filter by filter, from the finest scale to the coarsest, and those
-of a filter row by row of its grid.
+The numbers of an image are ordered by filter, from the finest scale to the coarsest, and within a
+filter by row of its grid.
 
-One thing is done another way. A response is wanted in the middle ninth of its padded image only,
-and most of its spectrum is nothing; so two products of matrices stand for the inverse Fourier
-transform, over the box of frequencies the filter lets through. That is four times as fast.
+One step differs. A response is needed only in the middle ninth of its padded image, and most of its
+spectrum is zero; so two matrix products replace the inverse Fourier transform, over the box of
+frequencies that the filter passes. That is four times as fast.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ from everhash.sources.columns import explained
 from everhash.sources.npy_header import NpyHeader
 
 Progress = Callable[[int, int], None]
-"""Told how many rows are done, and of how many."""
+"""Called with the number of rows done and of all rows."""
 
 SIDE = 32
-"""Pixels an image is high and wide."""
+"""Height and width of an image in pixels."""
 SCALES, ORIENTATIONS, BLOCKS = 4, 8, 4
 DIM = SCALES * ORIENTATIONS * BLOCKS**2
 CUTOFF = 4.0
-"""Cycles an image at which the prefilter takes half away; of what is slower, more."""
+"""Cycles an image at which the prefilter removes half; it removes more of lower frequencies."""
 BORDER, WIDE_BORDER = 5, 32
-"""Pixels mirrored at each edge, before the prefilter and before the filters."""
+"""Pixels of mirrored border, before the prefilter and before the filters."""
 LEAST_CONTRAST = 0.2
 FINEST, COARSER = 0.3, 1.85
-"""Cycles a pixel of the finest scale, and how many times fewer each next one has."""
-NOTHING = 1e-7
-"""What a filter lets through less of is left out: as much as float32 cannot tell."""
+"""Cycles a pixel of the finest scale, and the factor between one scale and the next."""
+NEGLIGIBLE = 1e-7
+"""Frequencies that a filter passes less of are left out; float32 cannot represent them."""
 AT_ONCE = 64
 REACHED = 0.9995
-"""Share of the rows that the largest of 256 steps reaches, when features are rounded."""
+"""The quantile of a feature that the largest of 256 steps stands for."""
 
 Images = NDArray[np.float64]
 
@@ -59,7 +59,7 @@ Images = NDArray[np.float64]
 def gist(images: NDArray[np.generic], *, progress: Progress | None = None) -> NDArray[np.float32]:
     """Return (n, 512) features of (n, 32, 32, 3) or (n, 32, 32) images.
 
-    An image of one grey all over has no features: zeros.
+    The features of an image of one colour are zeros.
 
     >>> gist(np.zeros((2, 32, 32, 3), np.uint8)).shape
     (2, 512)
@@ -79,7 +79,7 @@ def gist(images: NDArray[np.generic], *, progress: Progress | None = None) -> ND
 
 
 class Quantised(NamedTuple):
-    """Features as bytes, with one step a dimension: X = q * scale + lo."""
+    """Features as bytes, with one step size a dimension: X = q * scale + lo."""
 
     q: NDArray[np.uint8]
     lo: NDArray[np.float32]
@@ -87,18 +87,18 @@ class Quantised(NamedTuple):
 
     @classmethod
     def of(cls, features: NDArray[np.float32]) -> Quantised:
-        """Round to 256 steps from the least to nearly the largest; what is above is cut off."""
+        """Round to 256 steps from the least value to nearly the largest; clip higher values."""
         lo = features.min(axis=0)
         scale = (np.quantile(features, REACHED, axis=0) - lo).astype(np.float32) / 255
         scale[scale == 0] = 1
         return cls(np.rint((features - lo) / scale).clip(0, 255).astype(np.uint8), lo, scale)
 
     def features(self) -> NDArray[np.float32]:
-        """Return the rows that this stands for."""
+        """Return the features."""
         return self.q * self.scale + self.lo
 
     def write(self, path: Path, y: NDArray[np.uint8]) -> None:
-        """Write them and their labels to a .npz, whole or not at all."""
+        """Write features and labels to a .npz file, atomically."""
         with NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
             try:
                 np.savez_compressed(part, q=self.q, lo=self.lo, scale=self.scale, y=y)
@@ -110,7 +110,7 @@ class Quantised(NamedTuple):
 
     @classmethod
     def read(cls, path: Path, rows: int) -> tuple[Quantised, NDArray[np.uint8]]:
-        """Read so many rows and their labels from what `write` wrote; sizes are not believed."""
+        """Read features and labels that `write` wrote; shapes and types are checked first."""
         expected: dict[str, tuple[tuple[int, ...], type]] = {
             "q": ((rows, DIM), np.uint8),
             "lo": ((DIM,), np.float32),
@@ -131,7 +131,7 @@ def _array(archive: ZipFile, name: str, shape: tuple[int, ...], dtype: type) -> 
             got = f"{stored.dtype} of shape {stored.shape}"
             raise ValueError(f"expected {np.dtype(dtype)} of shape {shape} as {name!r}, got {got}")
         array = stored.take(len(stored))
-        file.read(1)  # at the end of the file its checksum is looked at
+        file.read(1)  # the checksum is verified at the end of the file
         return array
 
 
@@ -145,7 +145,7 @@ def _stretched_grey(images: NDArray[np.generic]) -> Images:
 
 
 def _prefilter(grey: Images) -> Images:
-    """Take away what varies slowly, and even out the contrast of the rest."""
+    """Remove low frequencies and normalise the local contrast."""
     logs = _mirrored(np.log1p(grey), BORDER)
     squares = _frequencies(logs.shape[1]) ** 2
     smooth = np.exp(-(squares[:, None] + squares) * np.log(2) / CUTOFF**2)
@@ -160,7 +160,7 @@ def _prefilter(grey: Images) -> Images:
 
 
 def _responses(evened: Images) -> NDArray[np.float32]:
-    """Return the block means of what each filter answers."""
+    """Return the block means of each filter's response."""
     padded = _mirrored(evened, WIDE_BORDER).astype(np.float32)
     spectra = np.fft.fftshift(np.fft.fft2(padded), axes=(1, 2))
     n, block = len(evened), SIDE // BLOCKS
@@ -175,7 +175,7 @@ def _responses(evened: Images) -> NDArray[np.float32]:
 
 
 class Filter(NamedTuple):
-    """A Gabor filter: what it does to a box of frequencies, and the way from there to pixels."""
+    """A Gabor filter on a box of frequencies, and the matrices that lead from there to pixels."""
 
     rows: slice
     columns: slice
@@ -222,8 +222,8 @@ def _frequencies(side: int) -> NDArray[np.float64]:
 
 
 def _extent(most: NDArray[np.float64]) -> slice:
-    """Return from where to where anything gets through."""
-    passing = np.flatnonzero(most > NOTHING)
+    """Return the range in which the filter passes anything."""
+    passing = np.flatnonzero(most > NEGLIGIBLE)
     return slice(int(passing[0]), int(passing[-1]) + 1)
 
 

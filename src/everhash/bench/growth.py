@@ -1,4 +1,4 @@
-"""Labels that arrive over time: how well those seen so far are found, again and again."""
+"""Labels that arrive over time: mAP of the labels seen so far, at several checkpoints."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ DISTANCES = ("hamming", "asymmetric")
 
 
 def measure(task: Task, data: Dataset) -> dict[str, Any]:
-    """Learn a stream whose labels come one after the other; score at ten checkpoints.
+    """Learn a stream whose labels arrive over time; score at ten checkpoints.
 
-    Entries and queries are those of the labels seen so far. The area under a curve is its mean
+    Entries and queries are those of the labels seen so far. The area under the curve is the mean
     over the checkpoints.
     """
     if task.protocol not in ORDERS:
-        raise OptionError(f"no order {task.protocol!r}", hint=f"choose from {', '.join(ORDERS)}")
+        raise OptionError(
+            f"unknown order {task.protocol!r}", hint=f"expected one of: {', '.join(ORDERS)}"
+        )
     split = split_of(task, data)
     hasher = None if task.method == COSINE else make(task, data)
     seconds = 0.0
@@ -53,7 +55,7 @@ def learn(hasher: StreamHasher, data: Dataset, rows: NDArray[np.int64]) -> None:
 
 
 def seen_so_far(data: Dataset, split: Split, end: int) -> Split:
-    """Return the part of a split whose labels stand among the first rows of the stream."""
+    """Return the part of a split whose labels are among the first rows of the stream."""
     stream = split.stream[:end]
     seen = np.unique(data.y[stream])
     entries, queries = (
@@ -63,7 +65,7 @@ def seen_so_far(data: Dataset, split: Split, end: int) -> Split:
 
 
 def scores(hasher: StreamHasher | None, data: Dataset, seen: Split) -> dict[str, Any]:
-    """Return how well entries are found now, stored as bits and as codewords."""
+    """Return mAP with entries stored as bits and as codewords."""
     if hasher is None:
         return {"mapping": {"asymmetric": score_features(data, seen)}}
     figures = {"mapping": score_mapping(hasher, data, seen)._asdict()}

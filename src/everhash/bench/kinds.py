@@ -1,4 +1,4 @@
-"""What can be measured. A new kind is a function and a line here."""
+"""The kinds of measurement. A new kind is a function and a line here."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from everhash.bench.task import Task
 
 
 class Kind(NamedTuple):
-    """How a task becomes figures."""
+    """A function that measures a task, and what it needs."""
 
     measure: Callable[[Task, Dataset], dict[str, Any]]
     alone: bool = False
-    """Times are all it measures, so nothing else may run beside it."""
+    """Whether it measures times, so that nothing else may run beside it."""
     needs_data: bool = True
-    """Whether it is handed the task's data set; one that makes its rows, or reads them, is not."""
+    """Whether it gets the task's data set; some make or load their rows themselves."""
 
 
 NO_DATA = Dataset(
     "none", np.empty((0, 1), np.float32), np.empty(0, np.int64), np.empty(0, np.bool_)
 )
-"""What a kind is handed that needs none."""
+"""Passed to kinds that need no data set."""
 KINDS = {
     "retrieval": Kind(retrieval.measure),
     "growth": Kind(growth.measure),

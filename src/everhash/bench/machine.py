@@ -1,4 +1,4 @@
-"""One line that says where figures were measured."""
+"""One line that describes the machine and the versions of the software."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import everhash
 
 
 def describe_machine() -> str:
-    """Return processor, cores and versions."""
+    """Return processor, cores and versions as one line."""
     processor = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():

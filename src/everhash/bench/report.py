@@ -1,6 +1,6 @@
-"""Rows in, a report out: Markdown with tables, and figures beside it.
+"""Reports from rows: Markdown with tables, and figures beside it.
 
-Nothing is run here. The same rows give the same bytes, whatever order they stand in.
+Nothing is run here. The same rows give the same bytes in any order.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from everhash.bench.experiment import Experiment
-from everhash.bench.reporting.document import Heading, Picture, ReportPart, markdown, wrapped
+from everhash.bench.reporting.document import Heading, Plot, ReportPart, markdown, wrapped
 from everhash.bench.reporting.layouts import costs, growth, retrieval, robustness, updates
 from everhash.bench.reporting.samples import blocks, in_order
 from everhash.bench.task import Row, Task
@@ -18,7 +18,7 @@ from everhash.errors import InputError, UnknownNameError
 
 Layout = Callable[[Sequence[Row]], Iterator[ReportPart]]
 MARK = "<!-- made by: everhash bench report -->"
-"""First line of every page, so that no other page is ever written over."""
+"""First line of every report; pages without it are never overwritten."""
 INDEX = "README.md"
 GROUPS_TOLD = (
     "Batch methods need all their rows at once, or keep them all, as SmartHash does; online "
@@ -53,21 +53,21 @@ FIGURES = {
     "scale": ("axis", "size", "seconds", "what"),
     "speed": ("what", "ours", "peer", "peer_name", "ratio", "wanted", "unit", "note"),
 }
-"""What the rows of a kind must tell."""
+"""Figures that the rows of a kind must have."""
 
 
 def text(experiment: Experiment, rows: list[Row]) -> str:
-    """Return the report without figures, to be read as it is."""
+    """Return the report without figures."""
     return markdown(parts(experiment, rows))
 
 
 def write(experiment: Experiment, rows: list[Row], folder: Path) -> list[Path]:
-    """Write the report and its figures into a folder; return what was written."""
+    """Write the report and its figures into a folder; return the paths."""
     from everhash.bench.reporting import figures
 
     document, written = list(parts(experiment, rows)), list[Path]()
 
-    def shown(picture: Picture) -> str:
+    def shown(picture: Plot) -> str:
         png, svg = figures.save(picture, folder / f"{experiment.name}-{picture.slug}")
         written.extend((png, svg))
         caption = wrapped(f"{picture.caption} ([SVG]({svg.name}))")
@@ -82,7 +82,7 @@ def write(experiment: Experiment, rows: list[Row], folder: Path) -> list[Path]:
 
 
 def write_index(folder: Path) -> Path:
-    """Write the page that lists the reports of a folder, with a sentence each."""
+    """Write the page that lists the reports of a folder, each with its first sentence."""
     page = folder / INDEX
     _refuse_foreign(page)
     lines = [MARK, "# Results", ""]
@@ -105,12 +105,12 @@ def _sentence(content: str) -> str:
 def _refuse_foreign(page: Path) -> None:
     if page.exists() and not page.read_text(encoding="utf-8", errors="replace").startswith(MARK):
         raise InputError(
-            f"{page} is no report, so it is not written over", hint="choose another folder"
+            f"{page} is not a report and is not overwritten", hint="choose another folder"
         )
 
 
 def parts(experiment: Experiment, rows: list[Row]) -> Iterator[ReportPart]:
-    """Yield all of a report."""
+    """Yield all parts of a report."""
     known = [(_layout(row), row) for row in in_order(rows)]
     yield Heading(1, experiment.title)
     yield from filter(None, (part.strip() for part in experiment.text.split("\n\n")))
@@ -130,7 +130,7 @@ def _layout(row: Row) -> Layout:
         kinds = dict.fromkeys(kind for kind, _ in LAYOUTS)
         raise UnknownNameError(
             f"no report for rows of kind {kind!r} and protocol {protocol!r}",
-            hint=f"there are reports for {', '.join(kinds)}",
+            hint=f"expected one of: {', '.join(kinds)}",
         )
     lacking = [name for name in FIGURES[kind] if name not in row]
     if lacking:
@@ -142,7 +142,7 @@ def _layout(row: Row) -> Layout:
 
 
 def _missing(experiment: Experiment, rows: list[Row]) -> Iterator[ReportPart]:
-    """Yield how many runs have no row yet, and how many rows the experiment does not ask for."""
+    """Yield how many runs have no row yet, and how many rows are not of the experiment."""
     wanted, there = set(experiment.tasks()), {Task.of(row) for row in rows}
     missing = Counter(task.method for task in wanted - there)
     if missing and (wanted & there or not there):

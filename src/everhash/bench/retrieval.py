@@ -1,4 +1,4 @@
-"""How well one method finds things: learn a stream, keep an index fresh, score what came out."""
+"""Learn a stream with one method, keep an index up to date, and score the result."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from everhash.peers.batch_method import BatchMethod
 PROTOCOLS = {
     "strict": "centre, and everything else, from rows that have come",
     "paper": "the same, but rows are measured from the mean of all data, as the authors' code does "
-    "(by methods that can be told a centre)",
+    "(by methods that have an option for it)",
     "unseen": "three quarters of the labels are learned, the others are searched for",
     "unlabelled": "a share of the entries has no label and is stored as its bits",
     "noise": "a share of the stream has a wrong label",
@@ -48,21 +48,21 @@ PROTOCOLS = {
 EVERY = 100
 """Rows learned between two refreshes."""
 KEPT_FRESH = 2000
-"""Entries in the index that is refreshed: a sample, none of them learned."""
+"""Entries in the index that is refreshed: a sample of rows that are not learned."""
 ASYMMETRIC_AMONG = 20_000
-"""Entries ranked by asymmetric distance, a sample: to sort them all for each query takes long."""
+"""Entries ranked by asymmetric distance, a sample: sorting all for each query is slow."""
 QUERIES_A_LABEL = 100
-"""In the paper's split."""
+"""Queries of each label in the paper's split."""
 COSINE = "cosine"
-"""The name that the features themselves have among the methods."""
+"""The method that ranks by the features themselves."""
 
 
 @dataclass(frozen=True)
 class Upkeep:
-    """What learning cost, and keeping entries up to date with it; counts are per entry."""
+    """What learning and refreshing cost; counts are per entry."""
 
     seconds: float
-    """Of learning alone."""
+    """Of learning only."""
     flipped: float
     recomputed: float
     homes_moved: float
@@ -72,7 +72,7 @@ def measure(task: Task, data: Dataset) -> dict[str, Any]:
     """Return the figures of a task."""
     if task.protocol not in PROTOCOLS:
         known = ", ".join(PROTOCOLS)
-        raise OptionError(f"no protocol {task.protocol!r}", hint=f"choose from {known}")
+        raise OptionError(f"no protocol {task.protocol!r}", hint=f"expected one of: {known}")
     split = split_of(task, data)
     figures: dict[str, Any] = {"stream": len(split.stream), "ranked": len(split.entries)}
     if task.method == COSINE:
@@ -91,7 +91,7 @@ def measure(task: Task, data: Dataset) -> dict[str, Any]:
 
 
 def scores(task: Task, hasher: StreamHasher, data: Dataset, split: Split) -> dict[str, Any]:
-    """Return how well entries are found, stored as bits and as codewords."""
+    """Return mAP with entries stored as bits and as codewords."""
     entries = data.X[split.entries]
     start = perf_counter()
     hasher.encode(entries)
@@ -104,13 +104,13 @@ def scores(task: Task, hasher: StreamHasher, data: Dataset, split: Split) -> dic
 
 
 def mixture(task: Task, hasher: StreamHasher, data: Dataset, split: Split) -> dict[str, Any]:
-    """Return how well entries are found of which a share has no label."""
+    """Return mAP with a share of the entries unlabelled."""
     plain = np.random.default_rng(task.seed).random(len(split.entries)) < task.share
     return {"mixed": score_mixture(hasher, data, split, plain)._asdict()}
 
 
 def novelty(_task: Task, hasher: StreamHasher, data: Dataset, split: Split) -> dict[str, Any]:
-    """Return how well unknown queries are told from known ones; nothing without codewords."""
+    """Return how well unknown queries are recognised; nothing for methods without codewords."""
     if not hasher.assigns_codewords:
         return {}
     known, unknown = in_and_out(data, split)
@@ -124,7 +124,7 @@ SCORED: dict[str, Callable[[Task, StreamHasher, Dataset, Split], dict[str, Any]]
 
 
 def of_features(task: Task, data: Dataset, split: Split) -> dict[str, Any]:
-    """Return what the features score by cosine, without any code."""
+    """Return the scores of the features themselves, by cosine."""
     if task.protocol == "out-of-scope":
         known, unknown = in_and_out(data, split)
         return {"auroc": score_novelty_of_features(data.X, split.stream, known, unknown)}
@@ -133,14 +133,14 @@ def of_features(task: Task, data: Dataset, split: Split) -> dict[str, Any]:
 
 
 def in_and_out(data: Dataset, split: Split) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return queries of learned labels, and rows of none: the set's own, or of other labels."""
+    """Return queries of learned labels, and rows of no learned label."""
     learned = np.isin(data.y[split.queries], np.unique(data.y[split.stream]))
     outside = np.flatnonzero(data.y < 0)
     return split.queries[learned], outside if len(outside) else split.queries[~learned]
 
 
 def make(task: Task, data: Dataset) -> StreamHasher:
-    """Return the method's hasher, told what it must know beforehand."""
+    """Return the method's hasher, with what it must know beforehand."""
     options: dict[str, Any] = {"random_state": task.seed, **dict(task.options)}
     if peers.describe(task.method).needs_class_count:
         options["classes"] = len(np.unique(data.y[data.y >= 0]))
@@ -150,13 +150,13 @@ def make(task: Task, data: Dataset) -> StreamHasher:
 
 
 def _takes_center(hasher: StreamHasher) -> bool:
-    """Return whether a method can be told where to measure rows from; the exact learner cannot."""
+    """Return whether a method has an option for the centre; the exact learner ignores it."""
     params = hasher.get_params()
     return "center" in params and params.get("learner") != "exact"
 
 
 def split_of(task: Task, data: Dataset) -> Split:
-    """Return the rows of a task; entries and queries in random order, and no more than asked."""
+    """Return the rows of a task; entries and queries in random order, within its limits."""
     if data.is_query.any():
         split = given_split(data.y, data.is_query, task.rows_a_label, task.seed)
     else:
@@ -176,7 +176,7 @@ def split_of(task: Task, data: Dataset) -> Split:
 
 
 def taught_labels(task: Task, data: Dataset, split: Split) -> NDArray[np.int64]:
-    """Return the labels of the stream as the method is told them."""
+    """Return the labels that the method learns, some of them wrong where the protocol says so."""
     labels = data.y[split.stream]
     return with_wrong_labels(labels, task.share, task.seed) if task.protocol == "noise" else labels
 
@@ -204,7 +204,7 @@ def learn(
 
 
 def pieces(rows: int) -> list[NDArray[np.int64]]:
-    """Return the places of a stream in pieces of `EVERY` rows, as near as can be."""
+    """Return the positions of a stream in pieces of about `EVERY` rows."""
     return np.array_split(np.arange(rows), max(1, rows // EVERY))
 
 

@@ -1,4 +1,4 @@
-"""Results as lines of JSON: written one by one, so that nothing finished is ever lost."""
+"""Results as lines of JSON, written one by one, so that no finished run is lost."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from everhash.errors import InputError
 
 
 class RowFile:
-    """The rows of a file, and those that are added to it.
+    """A file of rows that can be appended to.
 
-    A program that was killed while it wrote leaves a torn last line; it is cut off.
+    A program that was killed while writing leaves an incomplete last line; it is cut off.
     """
 
     def __init__(self, path: Path) -> None:
@@ -25,7 +25,7 @@ class RowFile:
         self.done = {Task.of(row) for row in self.rows}
 
     def append(self, row: Row) -> None:
-        """Write a row, down to the disk."""
+        """Write a row and sync it to disk."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab+") as file:
             _cut_torn_line(file.fileno())
@@ -46,11 +46,11 @@ def _cut_torn_line(file: int) -> None:
 
 
 def read_rows(paths: Iterable[Path]) -> list[Row]:
-    """Return the rows of files, in order; of rows of one task the last."""
+    """Return the rows of files in order; of several rows of one task, the last."""
     rows: dict[Task, Row] = {}
     for path in paths:
         lines = path.read_bytes().split(b"\n")
-        for number, line in enumerate(lines[:-1], 1):  # what stands after the last newline is torn
+        for number, line in enumerate(lines[:-1], 1):  # after the last newline: an incomplete line
             row = _row(line, f"{path}, line {number}")
             rows[Task.of(row)] = row
     return list(rows.values())
@@ -62,13 +62,13 @@ def _row(line: bytes, where: str) -> Row:
         hash(Task.of(row))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(
-            f"{where}: no row of results", hint="name files that 'everhash bench run' has written"
+            f"{where}: not a row of results", hint="expected a file written by 'everhash bench run'"
         ) from None
     return dict(row)
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it: numbers that are none become null.
+    """Return a value that JSON can represent: NaN and infinity become null.
 
     >>> plain({"a": (1.0, float("nan"))})
     {'a': [1.0, None]}

@@ -1,4 +1,4 @@
-"""Runs tasks in processes of their own and writes a row for each; what has its row is not run."""
+"""Run tasks in processes and write a row for each; tasks that have a row are not run again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from time import perf_counter
 from typing import NamedTuple
 
 import everhash
-from everhash.bench.datasets import Dataset, from_file, load
+from everhash.bench.data_file import from_file
+from everhash.bench.datasets import Dataset, load
 from everhash.bench.kinds import KINDS, NO_DATA
 from everhash.bench.machine import describe_machine
 from everhash.bench.rows import RowFile
@@ -23,7 +24,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_
 
 
 class Source(NamedTuple):
-    """A set of the user's own."""
+    """A data file of the user's own, and its columns."""
 
     name: str
     path: Path
@@ -32,7 +33,7 @@ class Source(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A task that gave no row, and why."""
+    """A task that failed, and why."""
 
     task: Task
     why: str
@@ -44,7 +45,7 @@ Report = Callable[[Row | Failure], None]
 def run(
     tasks: list[Task], file: RowFile, *, jobs: int = 1, source: Source | None = None, report: Report
 ) -> list[Failure]:
-    """Run what has no row yet; return what failed. Everything runs on one thread a process."""
+    """Run all tasks without a row; return those that failed. Each process has one thread."""
     failures = []
     missing = [task for task in tasks if task not in file.done]
     beside = [task for task in missing if not KINDS[task.kind].alone]
@@ -60,11 +61,11 @@ def run(
 
 
 def _results(tasks: list[Task], jobs: int, source: Source | None) -> Iterator[Row | Failure]:
-    """Yield rows as they come, in any order; keep only few tasks waiting at the processes."""
+    """Yield rows as they come, in any order; queue only a few tasks at a time."""
     if not tasks:
         return
     before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))  # read when a process starts, so set before
+    os.environ.update(dict.fromkeys(THREADS, "1"))  # processes read it when they start
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
     try:
         left, running = iter(tasks), set[Future[Row | Failure]]()
@@ -91,12 +92,12 @@ def measure(task: Task, jobs: int, source: Source | None) -> Row | Failure:
         kind = KINDS[task.kind]
         data = _data(task.dataset, source) if kind.needs_data else NO_DATA
         figures = kind.measure(task, data)
-    except Exception as error:  # one task that fails must not end all others
+    except Exception as error:  # one failing task must not end the others
         where = traceback.extract_tb(error.__traceback__)[-1]
         why = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
         return Failure(task, why)
-    told = {"taken": perf_counter() - start, "jobs": jobs, "machine": describe_machine()}
-    return {**task.as_row(), **figures, **told, "version": everhash.__version__}
+    origin = {"jobs": jobs, "machine": describe_machine(), "version": everhash.__version__}
+    return {**task.as_row(), **figures, "taken": perf_counter() - start, **origin}
 
 
 @lru_cache(maxsize=2)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.bench.counts import Score, Shelf
+from everhash.bench.counts import ScoreRange, Shelf
 from everhash.bench.datasets import Dataset
 from everhash.bench.protocols import Split
 from everhash.codes import Codes, asymmetric, hamming
@@ -28,8 +28,8 @@ ORDERS: tuple[Ties, ...] = ("average", "pessimistic", "optimistic")
 class Scores(NamedTuple):
     """mAP by each of the two distances."""
 
-    hamming: Score
-    asymmetric: Score
+    hamming: ScoreRange
+    asymmetric: ScoreRange
 
 
 def score_codewords(hasher: StreamHasher, data: Dataset, split: Split) -> Scores:
@@ -41,11 +41,11 @@ def score_codewords(hasher: StreamHasher, data: Dataset, split: Split) -> Scores
     held[hasher.numbers(entries)] = list(entries.values())
     own = hasher.numbers(data.y[split.queries].tolist())
 
-    def score(distances: Distances) -> Score:
+    def score(distances: Distances) -> ScoreRange:
         # the entries of a label tie, so all relevant ones are in one group
         nearest = distances[np.arange(len(own)), own, None]
         before, size = (distances < nearest) @ held, (distances == nearest) @ held
-        return Score.of((before[:, None], size[:, None], held[own][:, None]))
+        return ScoreRange.of((before[:, None], size[:, None], held[own][:, None]))
 
     by_margins = asymmetric(hasher.margins(queries), words)
     return Scores(score(hamming(hasher.encode(queries), words)), score(by_margins))
@@ -99,7 +99,7 @@ def _score_codes(
     if among is not None and among < len(shelf):
         shelf = Shelf(_part(stored, part), data.y[split.entries[part]])
     by_margins = shelf.by_margins(hasher.margins(queries), labels)
-    return Scores(Score.of(by_bits), Score.of(by_margins))
+    return Scores(ScoreRange.of(by_bits), ScoreRange.of(by_margins))
 
 
 def score_novelty(
@@ -128,7 +128,7 @@ def _auroc(known: NDArray[np.float32], unknown: NDArray[np.float32]) -> float:
     return float(roc_auc_score(is_unknown, np.concatenate([known, unknown])))
 
 
-def score_features(data: Dataset, split: Split) -> Score:
+def score_features(data: Dataset, split: Split) -> ScoreRange:
     """Return mAP by cosine of the features, centred by the mean of the stream."""
     X, y = data.X, data.y
     center = X[split.stream].mean(axis=0)
@@ -139,7 +139,7 @@ def score_features(data: Dataset, split: Split) -> Score:
         distances, relevant = -(unit_rows(X[asked], center) @ entries.T), y[asked, None] == labels
         for order in ORDERS:
             values[order].append(average_precision(distances, relevant, order))
-    return Score(*(float(np.nanmean(np.concatenate(values[order]))) for order in ORDERS))
+    return ScoreRange(*(float(np.nanmean(np.concatenate(values[order]))) for order in ORDERS))
 
 
 def home_codes(hasher: StreamHasher, X: NDArray[np.float32]) -> Codes:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from everhash import Index, OnlineHasher, peers
-from everhash.bench.counts import Groups, Score, Shelf, precision_of_groups
+from everhash.bench.counts import Groups, ScoreRange, Shelf, precision_of_groups
 from everhash.bench.datasets import Dataset
 from everhash.bench.protocols import (
     Split,
@@ -59,7 +59,7 @@ def groups_of(row: NDArray[np.int64], hits: NDArray[np.bool_]) -> Groups:
 def test_precision_of_counts_equals_that_of_distances(entries: list[tuple[int, bool]]) -> None:
     row = np.array([distance for distance, _ in entries])
     hits = np.array([True, *(hit for _, hit in entries[1:])])
-    score = Score.of(groups_of(row, hits))
+    score = ScoreRange.of(groups_of(row, hits))
     orders: tuple[Ties, ...] = ("average", "pessimistic", "optimistic")
     expected = [average_precision(row, hits, order).item() for order in orders]
     np.testing.assert_allclose(score, expected, atol=EXACT, rtol=0)

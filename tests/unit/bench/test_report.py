@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from everhash.bench import report
 from everhash.bench.experiment import Experiment, Runs, load
 from everhash.bench.reporting.beaten import wins
-from everhash.bench.reporting.document import Picture
+from everhash.bench.reporting.document import Plot
 from everhash.bench.reporting.labels import apart
 from everhash.bench.reporting.layouts.costs import fitted
 from everhash.bench.reporting.layouts.robustness import unseen
@@ -357,7 +357,7 @@ def test_orders_of_the_stream_have_sections_of_their_own(options: Any) -> None:
     orders = re.findall(r"^## digits, .*?(?: \((\w+):.*)?$", text, re.MULTILINE)
     assert orders == ["", "joining", "sorted"]
     assert "(sorted: the stream is sorted by label)" in text
-    assert len({part.slug for part in report.parts(BARE, rows) if isinstance(part, Picture)}) == (
+    assert len({part.slug for part in report.parts(BARE, rows) if isinstance(part, Plot)}) == (
         1 if options else 3
     )
 
@@ -376,7 +376,7 @@ def test_variants_are_told_apart_by_their_options_in_order() -> None:
         *("paper", "paper (labels_per_cycle=2)", "paper (labels_per_cycle=10)"),
     ]
     assert [cells[3] for cells in upkeep[2:]] == ["1.2", "2.2", "3.2"]
-    picture = next(part for part in report.parts(BARE, rows) if isinstance(part, Picture))
+    picture = next(part for part in report.parts(BARE, rows) if isinstance(part, Plot))
     assert {label for each in picture.panels[-1].series for label in each.labels} == {
         *("paper", "paper 2", "paper 10")
     }
@@ -423,7 +423,7 @@ def test_all_other_figures_can_be_drawn(tmp_path: Path) -> None:
 
     drawn = unseen([each for each in robust() if each["protocol"] == "unseen"])
     sets = (drawn, report.parts(BARE, timed()), report.parts(BARE, [grown(0, "sorted", 0.4)]))
-    pictures = [part for parts in sets for part in parts if isinstance(part, Picture)]
+    pictures = [part for parts in sets for part in parts if isinstance(part, Plot)]
     assert [picture.slug for picture in pictures] == ["unseen", "scale", "digits-200-32-growth"]
     for picture in pictures:
         figure = figures.draw(picture)

@@ -25,7 +25,7 @@ from everhash.bench.costs.learning import (
     make_stream,
     make_words,
 )
-from everhash.bench.costs.store import Calls, plain_sqlite, records, take_in
+from everhash.bench.costs.store import Calls, plain_sqlite, records, store_rows
 from everhash.bench.kinds import KINDS, NO_DATA
 from everhash.bench.runner import Failure, measure
 from everhash.bench.task import Task, as_options
@@ -254,9 +254,9 @@ def test_plain_sqlite_keeps_what_a_collection_keeps(kind: str, tmp_path: Path) -
 
 
 def test_taking_in_gives_a_time_for_every_call(tmp_path: Path) -> None:
-    intake = take_in(tmp_path, "labelled", 60, 20)
-    assert [len(times) for times in intake[:4]] == [3, 3, 3, 3]
-    assert intake.path.stat().st_size > intake.empty
+    times = store_rows(tmp_path, "labelled", 60, 20)
+    assert [len(times) for times in times[:4]] == [3, 3, 3, 3]
+    assert times.path.stat().st_size > times.empty
 
 
 def test_a_race_goes_on_while_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,4 +270,4 @@ def test_a_race_goes_on_while_there_is_time(monkeypatch: pytest.MonkeyPatch) -> 
     assert all(0 <= taken < math.inf for taken in best.values())
     monkeypatch.setattr(timing, "PATIENCE", 60.0)
     timing.race(contestants, least=3)
-    assert turns == ["a", "b"] * (3 + timing.MOST_ROUNDS)
+    assert turns == ["a", "b"] * (3 + timing.MAX_ROUNDS)

@@ -1,1 +1,1 @@
-"""What things cost: how it grows, and how it compares with others in the same run."""
+"""Times: how they grow, and how they compare with peers in the same run."""

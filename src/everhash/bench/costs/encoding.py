@@ -1,4 +1,4 @@
-"""Ways to work out margins: our kernel, BLAS, and BLAS in blocks of one size."""
+"""Ways to compute margins: our kernel, BLAS, and BLAS in blocks of one size."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from everhash import kernels
 Floats = NDArray[np.float32]
 BLOCK = 64
 ORDERED = 300
-"""Rows put in another order."""
+"""Rows whose order is changed."""
 
 
 def make_rows(rows: int, d: int, k: int, cycles: int) -> tuple[Floats, Floats]:
-    """Return rows and functions."""
+    """Return random rows and hash functions."""
     rng = np.random.default_rng(0)
     Z = rng.standard_normal((rows, d), np.float32)
     return Z, rng.standard_normal((cycles, k, d), np.float32)
 
 
 def by_kernel(Z: Floats, functions: Floats) -> Floats:
-    """Return margins that depend on nothing but the row and the function."""
+    """Return margins by our kernel, which depend only on the row and the function."""
     out = np.empty((len(Z), functions.shape[0] * functions.shape[1]), np.float32)
     kernels.load().margins_into(Z, functions, out)
     return out
@@ -43,7 +43,7 @@ def by_blocks(Z: Floats, functions: Floats) -> Floats:
 
 
 def moved(encode: Callable[[Floats, Floats], Floats], Z: Floats, functions: Floats) -> int:
-    """Return how many rows have other margins when rows come in another order."""
+    """Return how many rows have other margins when the order of the rows is changed."""
     rows = Z[:ORDERED]
     order = np.random.default_rng(1).permutation(len(rows))
     before, after = encode(rows, functions)[order], encode(rows[order], functions)
@@ -51,6 +51,6 @@ def moved(encode: Callable[[Floats, Floats], Floats], Z: Floats, functions: Floa
 
 
 def encoders(Z: Floats, functions: Floats) -> dict[str, Callable[[], object]]:
-    """Return both contestants."""
+    """Return both contestants, by name."""
     kernels.load()
     return {"everhash": lambda: by_kernel(Z, functions), "BLAS": lambda: by_blas(Z, functions)}

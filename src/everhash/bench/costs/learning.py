@@ -17,7 +17,7 @@ LABELS = 10
 
 
 def make_stream(rows: int, d: int) -> tuple[Floats, Counts]:
-    """Return rows around a centre for each label, at unit length; about a third of the bits err."""
+    """Return unit rows around a centre for each label; about a third of the bits err."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, LABELS, rows)
     X = 0.15 * rng.standard_normal((LABELS, d))[y] + rng.standard_normal((rows, d))
@@ -25,12 +25,12 @@ def make_stream(rows: int, d: int) -> tuple[Floats, Counts]:
 
 
 def make_words(k: int) -> Words:
-    """Return a word for each label."""
+    """Return a random codeword for each label."""
     return np.random.default_rng(1).choice(np.array([-1, 1], np.int8), (LABELS, k))
 
 
 def learn_compiled(Z: Floats, y: Counts, words: Words, *, mean: bool) -> Floats:
-    """Learn with our kernel; return the last iterates, and work out their mean beside if asked."""
+    """Learn with our kernel; return the last iterates. `mean` averages the weights as well."""
     k, d = words.shape[1], Z.shape[1]
     last: Floats = np.zeros((1, k, d), np.float32)
     counts = [np.zeros((1, k), np.int64), np.zeros((1, k), np.int64)]
@@ -62,7 +62,7 @@ def learn_numpy(Z: Floats, y: Counts, words: Words) -> Floats:
 
 
 def learn_sklearn(Z: Floats, y: Counts, words: Words) -> Floats:
-    """Learn with scikit-learn's SGDClassifier, one a bit, in blocks of 1,000 rows."""
+    """Learn with scikit-learn's SGDClassifier, one for each bit, in blocks of 1,000 rows."""
     from sklearn.linear_model import SGDClassifier
 
     W = np.zeros((words.shape[1], Z.shape[1]), np.float32)
@@ -84,7 +84,7 @@ def learn_sklearn(Z: Floats, y: Counts, words: Words) -> Floats:
 
 
 def learners(rows: int, d: int, k: int) -> dict[str, Callable[[], object]]:
-    """Return all contestants; GEMM works out the margins alone, and no learner can be faster."""
+    """Return all contestants; GEMM computes only the margins, and no learner can be faster."""
     Z, y = make_stream(rows, d)
     words, W = make_words(k), np.zeros((k, d), np.float32)
     kernels.load()

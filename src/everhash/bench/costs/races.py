@@ -21,7 +21,7 @@ from everhash.bench.costs.encoding import by_blocks, by_kernel, encoders, make_r
 from everhash.bench.costs.learning import learners
 from everhash.bench.costs.refresh import keep_fresh
 from everhash.bench.costs.search import Contest, Times
-from everhash.bench.costs.store import CALL, OPENED, commit_singles, reopen, reread, take_in
+from everhash.bench.costs.store import CALL, OPENED, commit_singles, reopen, reread, store_rows
 from everhash.bench.costs.timing import MICROSECONDS, race
 from everhash.bench.extras import install_hint
 from everhash.bench.retrieval import split_of
@@ -174,8 +174,8 @@ def storing(kind: str, _task: Task, size: int) -> Outcome:
     call = min(CALL, size)
     load_kernels()
     with tempfile.TemporaryDirectory() as folder:
-        intake = take_in(Path(folder), kind, size, call)
-    ours, sqlite, rows, kept = (min(each) / call * MICROSECONDS for each in intake[:4])
+        times = store_rows(Path(folder), kind, size, call)
+    ours, sqlite, rows, kept = (min(each) / call * MICROSECONDS for each in times[:4])
     note = (
         f"{MICROSECONDS / ours:,.0f} rows/s in the best call, {size:,} rows; plain writes and "
         f"fsync of as many bytes take {kept:.2f}, of the rows as they come {rows:.2f}"
@@ -187,7 +187,7 @@ def opening(_task: Task, size: int) -> Outcome:
     """Open a file of labelled entries and search it; the peer reads ids and labels."""
     load_kernels()
     with tempfile.TemporaryDirectory() as folder:
-        path = take_in(Path(folder), "labelled", size, min(CALL, size)).path
+        path = store_rows(Path(folder), "labelled", size, min(CALL, size)).path
         turns = [(reopen(path, 1), reread(Path(folder, "labelled.sqlite"))) for _ in range(OPENED)]
     opened, answered = (
         min(times) * 1e3 for times in zip(*(ours[:2] for ours, _ in turns), strict=True)

@@ -1,4 +1,4 @@
-"""Indexes that are kept up to date while a stream goes on, each in its turn."""
+"""Keep indexes up to date while a stream is learned."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from everhash.learn.stream_hasher import StreamHasher
 
 Rows = NDArray[np.int64]
 EVERY = 100
-"""Rows learned between two refreshes, at least."""
+"""Least number of rows learned between two refreshes."""
 
 
 def keep_fresh(
     hasher: StreamHasher, data: Dataset, stream: Rows, entries: Rows, indexes: Sequence[Index]
 ) -> Iterator[list[RefreshReport]]:
-    """Learn a stream; yield what each index did whenever it was refreshed.
+    """Learn a stream; yield the report of each index after every refresh.
 
-    All indexes are of this hasher. Entries join them, without labels, after the first rows. They
-    are refreshed when a function has changed: after each batch where every row moves functions,
-    after a publication where only that does.
+    All indexes use this hasher. Entries are added, without labels, after the first rows. Indexes
+    are refreshed when a function has changed: after each batch with gradient steps, after a
+    publication with the exact learner.
     """
     first, *later = np.array_split(stream, max(1, len(stream) // EVERY))
     hasher.partial_fit(data.X[first], data.y[first])

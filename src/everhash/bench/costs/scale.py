@@ -1,4 +1,4 @@
-"""How costs grow: one number of a scene is varied, and one thing is timed in it."""
+"""How times grow: one size of a scene is varied, and one operation is timed in it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import everhash
 from everhash import Collection, OnlineHasher, peers
-from everhash.bench.costs.synthetic import SYNTHETIC, Source
+from everhash.bench.costs.synthetic import SYNTHETIC, RowGenerator
 from everhash.bench.costs.timing import load, rounds, seconds
 from everhash.bench.datasets import Dataset
 from everhash.bench.task import Task
@@ -25,23 +25,23 @@ BATCH = 1000
 CALL = 10_000
 """Entries added at a time."""
 QUERIES, K = 100, 10
-"""Asked at once, and entries wanted of each."""
+"""Queries at once, and results for each."""
 EVERY = 100
 """Rows learned between two refreshes."""
 AT_LEAST = 2048
-"""Rows encoded in a round, in as many calls as that takes."""
+"""Least number of rows encoded in a round, in several calls if need be."""
 COMMITS = 5
-"""In a round."""
-MOST = 100_000_000
-"""The largest size: what is not a slip of the finger."""
+"""Commits in a round."""
+MAX_SIZE = 100_000_000
+"""The largest size that is accepted."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """How much there is of everything; the points of an axis differ in one of these."""
+    """The sizes of everything; the points of an axis differ in one of them."""
 
     rows: int = 8000
-    """Of the stream before anything is timed; where encoding is timed, rows encoded at once."""
+    """Rows learned before anything is timed; where encoding is timed, rows encoded at once."""
     labels: int = 10
     width: int = 32
     """Bits of a code."""
@@ -53,20 +53,20 @@ class Scene:
     method: str = "everhash"
     seed: int = 0
 
-    def source(self) -> Source:
-        """Return rows for it."""
-        return Source(self.labels, self.features, self.seed)
+    def source(self) -> RowGenerator:
+        """Return a generator of its rows."""
+        return RowGenerator(self.labels, self.features, self.seed)
 
-    def taught(self, source: Source, rows: int) -> StreamHasher:
-        """Return a hasher that knows all labels and has learned so many rows."""
+    def taught(self, source: RowGenerator, rows: int) -> StreamHasher:
+        """Return a hasher that knows all labels and has learned `rows` rows."""
         hasher = peers.get(self.method, self.width, random_state=self.seed)
         hasher.begin(self.features).assign(range(self.labels))
-        # the last label first: a one-vs-rest classifier is as wide as the labels it has met
+        # the last label first: a one-vs-rest classifier is as wide as the labels it has seen
         hasher.partial_fit(source.rows_of(self.labels - 1, 1), [self.labels - 1])
         learn(hasher, source, rows)
         return hasher
 
-    def fill(self, entries: Index | Collection, source: Source) -> None:
+    def fill(self, entries: Index | Collection, source: RowGenerator) -> None:
         """Add the entries."""
         for start in range(0, self.labelled, CALL):
             X, y = source.rows(min(CALL, self.labelled - start))
@@ -76,9 +76,9 @@ class Scene:
 
 
 def learn(
-    hasher: StreamHasher, source: Source, rows: int, batch: int = BATCH
+    hasher: StreamHasher, source: RowGenerator, rows: int, batch: int = BATCH
 ) -> list[tuple[int, float]]:
-    """Learn rows, a batch at a time; return each one's rows and seconds, without making them."""
+    """Learn rows in batches; return the rows and the seconds of each batch."""
     times = []
     for start in range(0, rows, batch):
         X, y = source.rows(min(batch, rows - start))
@@ -87,14 +87,14 @@ def learn(
 
 
 def time_learning(scene: Scene) -> list[float]:
-    """Go on with a stream. The best round has no publication of the exact learner in it."""
+    """Time learning. The best round has no publication of the exact learner in it."""
     source = scene.source()
     hasher = scene.taught(source, scene.rows)
     return [taken / n for _ in rounds() for n, taken in learn(hasher, source, BATCH)]
 
 
 def time_encoding(scene: Scene) -> list[float]:
-    """Encode rows."""
+    """Time encoding."""
     source = scene.source()
     hasher, calls = scene.taught(source, Scene.rows), -(-AT_LEAST // scene.rows)
     X, _ = source.rows(scene.rows)
@@ -107,7 +107,7 @@ def time_encoding(scene: Scene) -> list[float]:
 
 
 def time_search(scene: Scene) -> list[float]:
-    """Search an index."""
+    """Time searches of an index."""
     source = scene.source()
     index = Index(scene.taught(source, scene.rows))
     scene.fill(index, source)
@@ -117,7 +117,7 @@ def time_search(scene: Scene) -> list[float]:
 
 
 def time_refresh(scene: Scene) -> list[float]:
-    """Bring an index up to date with some more rows, published where that is a learner's way."""
+    """Time refreshes of an index after more rows, published if the learner publishes."""
     source = scene.source()
     hasher = scene.taught(source, scene.rows)
     index, times = Index(hasher), []
@@ -125,13 +125,13 @@ def time_refresh(scene: Scene) -> list[float]:
     for _ in rounds():
         learn(hasher, source, EVERY)
         if isinstance(hasher, OnlineHasher) and hasher.learner == "exact":
-            hasher.publish()  # nothing is stale before
+            hasher.publish()  # before this nothing is stale
         times.append(seconds(index.refresh) / (scene.labelled + scene.unlabelled))
     return times
 
 
 def time_opening(scene: Scene) -> list[float]:
-    """Open a collection and ask it something."""
+    """Time opening a collection and searching it."""
     with tempfile.TemporaryDirectory() as folder:
         path, source = make_collection(Path(folder), scene)
         query, _ = source.rows(1)
@@ -144,7 +144,7 @@ def time_opening(scene: Scene) -> list[float]:
 
 
 def time_commit(scene: Scene) -> list[float]:
-    """Add one labelled row to a collection, and wait for the disk."""
+    """Time adding one labelled row to a collection durably."""
     with tempfile.TemporaryDirectory() as folder:
         path, source = make_collection(Path(folder), scene)
         X, y = source.rows(COMMITS)
@@ -157,7 +157,7 @@ def time_commit(scene: Scene) -> list[float]:
             return [seconds(commit) / COMMITS for _ in rounds()]
 
 
-def make_collection(folder: Path, scene: Scene) -> tuple[Path, Source]:
+def make_collection(folder: Path, scene: Scene) -> tuple[Path, RowGenerator]:
     """Write a collection, without waiting for the disk."""
     path, source = folder / "scale.ever", scene.source()
     hasher = scene.taught(source, scene.rows)
@@ -167,7 +167,7 @@ def make_collection(folder: Path, scene: Scene) -> tuple[Path, Source]:
 
 
 class What(NamedTuple):
-    """Something that takes time."""
+    """An operation that is timed."""
 
     measure: Callable[[Scene], list[float]]
     unit: str
@@ -177,7 +177,7 @@ class What(NamedTuple):
 
 ENTRIES = {"labelled entries": "labelled", "unlabelled entries": "unlabelled"}
 AXES = {name: name for name in ("rows", "labels", "width", "features")} | ENTRIES
-"""What may grow, and the number of a scene that it is."""
+"""The field of a scene that each axis varies."""
 WHAT = {
     "learning": What(time_learning, "per row", ("rows", "labels", "width", "features")),
     "encoding": What(
@@ -201,7 +201,7 @@ WHAT = {
 
 
 def measure(task: Task, _data: Dataset) -> dict[str, Any]:
-    """Return the seconds of one point: the best round of several."""
+    """Return the seconds of one point, the best of several rounds."""
     what, axis, scene = point_of(task)
     times = WHAT[what].measure(scene)
     return {
@@ -216,24 +216,24 @@ def measure(task: Task, _data: Dataset) -> dict[str, Any]:
 
 
 def point_of(task: Task) -> tuple[str, str, Scene]:
-    """Read what a task times, which number it varies, and the scene; refuse what makes no sense."""
+    """Return what a task times, the axis and the scene; raise if they make no sense."""
     if task.dataset != SYNTHETIC:
         raise OptionError(
             f"scale needs the data set {SYNTHETIC!r}, got {task.dataset!r}",
-            hint="it makes rows as large as each point asks for; leave --data out",
+            hint="it makes rows of the size that each point needs; leave --data out",
         )
-    told = dict(task.options)
-    what, axis, size = (told.pop(name, None) for name in ("what", "axis", "size"))
-    if told:
-        raise OptionError(f"no option {min(told)!r}", hint="there are what, axis and size")
+    options = dict(task.options)
+    what, axis, size = (options.pop(name, None) for name in ("what", "axis", "size"))
+    if options:
+        raise OptionError(f"no option {min(options)!r}", hint="expected what, axis and size")
     if what not in WHAT:
-        raise OptionError(f"cannot measure {what!r}", hint=f"choose from {', '.join(WHAT)}")
+        raise OptionError(f"cannot measure {what!r}", hint=f"expected one of: {', '.join(WHAT)}")
     if axis not in WHAT[what].axes:
         known = ", ".join(WHAT[what].axes)
-        raise OptionError(f"{what} has no axis {axis!r}", hint=f"choose from {known}")
+        raise OptionError(f"{what} has no axis {axis!r}", hint=f"expected one of: {known}")
     if axis == "width":
         size = task.bits
-    varied: dict[str, Any] = {AXES[axis]: whole_number("size", size, least=1, most=MOST)}
+    varied: dict[str, Any] = {AXES[axis]: whole_number("size", size, least=1, most=MAX_SIZE)}
     if axis in ENTRIES:
         varied = {**dict.fromkeys(ENTRIES.values(), 0), **varied}
     usual = replace(WHAT[what].usual, method=task.method, seed=task.seed)

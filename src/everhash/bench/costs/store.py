@@ -15,7 +15,7 @@ import numpy as np
 
 import everhash
 from everhash import Collection
-from everhash.bench.costs.synthetic import Counts, Floats, Source
+from everhash.bench.costs.synthetic import Counts, Floats, RowGenerator
 from everhash.bench.costs.timing import rounds, seconds
 
 DIM, BITS, LABELS, CALL, SEED = 384, 64, 100, 10_000, 0
@@ -35,7 +35,7 @@ class Calls:
     """An endless source of calls, with new ids in each."""
 
     def __init__(self) -> None:
-        self._source = Source(LABELS, DIM, SEED)
+        self._source = RowGenerator(LABELS, DIM, SEED)
         self._given = 0
 
     def next(self, n: int = CALL) -> Call:
@@ -97,7 +97,7 @@ def records(kind: str, call: Call) -> Iterator[tuple[int, Any]]:
     return zip(call.ids.tolist(), call.y.tolist(), strict=True)
 
 
-class Intake(NamedTuple):
+class StoreTimes(NamedTuple):
     """Seconds of each call, and the collection's file."""
 
     ours: list[float]
@@ -111,7 +111,7 @@ class Intake(NamedTuple):
     """Bytes of the collection's file before there were entries."""
 
 
-def take_in(folder: Path, kind: str, n: int, call: int = CALL) -> Intake:
+def store_rows(folder: Path, kind: str, n: int, call: int = CALL) -> StoreTimes:
     """Add n rows, each call one durable transaction, in turns with plain writes of the same."""
     calls, path = Calls(), folder / f"{kind}.ever"
     kept = call * (2 * DIM + 24 if kind == "unlabelled" else 9)
@@ -121,15 +121,15 @@ def take_in(folder: Path, kind: str, n: int, call: int = CALL) -> Intake:
         plain_sqlite(folder / f"{kind}.sqlite") as insert,
     ):
         col.learn(*calls.next(call)[:2])
-        intake = Intake([], [], [], [], path, path.stat().st_size)
+        times = StoreTimes([], [], [], [], path, path.stat().st_size)
         for _ in range(0, n, call):
             rows = calls.next(call)
             data = rows.X.tobytes() + rows.ids.tobytes()
-            intake.ours.append(seconds(partial(enter, col, kind, rows)))
-            intake.sqlite.append(insert(kind, rows))
-            intake.rows.append(write(data))
-            intake.kept.append(write(data[:kept]))
-    return intake
+            times.ours.append(seconds(partial(enter, col, kind, rows)))
+            times.sqlite.append(insert(kind, rows))
+            times.rows.append(write(data))
+            times.kept.append(write(data[:kept]))
+    return times
 
 
 def commit_singles(folder: Path, n: int) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Rows that nobody has measured: around a centre for each label, as embeddings lie."""
+"""Synthetic rows: around a centre for each label, as embeddings are."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 SYNTHETIC = "synthetic"
-"""The name of such rows among the data sets of tasks."""
+"""The name of synthetic rows among the data sets of tasks."""
 Floats = NDArray[np.float32]
 Counts = NDArray[np.int64]
 
 
-class Source:
-    """Rows and labels without end; the same seed gives the same ones."""
+class RowGenerator:
+    """An endless stream of rows and labels; the same seed gives the same stream."""
 
     def __init__(self, labels: int, features: int, seed: int = 0) -> None:
         self._rng = np.random.default_rng(seed)
         self._centres = self._rng.standard_normal((labels, features), np.float32)
 
     def rows(self, n: int) -> tuple[Floats, Counts]:
-        """Return the next n rows, and a label for each."""
+        """Return the next n rows and their labels."""
         y = self._rng.integers(0, len(self._centres), n)
         return self._around(y), y
 

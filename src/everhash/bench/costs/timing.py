@@ -1,4 +1,4 @@
-"""The best of several rounds; races go in turns, so that a busy machine slows all alike."""
+"""The best time of several rounds; contestants take turns, so that load slows all alike."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from time import perf_counter
 import numpy as np
 
 ROUNDS = 5
-PATIENCE, MOST_ROUNDS = 1.0, 200
-"""Short rounds are repeated for this many seconds: others at work on the machine pass by."""
+PATIENCE, MAX_ROUNDS = 1.0, 200
+"""Short rounds are repeated for this many seconds, until other load on the machine has passed."""
 MICROSECONDS = 1e6
 
 
 def seconds(run: Callable[[], object]) -> float:
-    """Return how long a call takes."""
+    """Return the seconds that a call takes."""
     start = perf_counter()
     run()
     return perf_counter() - start
 
 
 def load() -> float | None:
-    """Return how many processes want a core, over the last minute; None where nobody counts."""
+    """Return the system load of the last minute; None where it is not known."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
 
 
 def rounds(least: int = ROUNDS) -> Iterator[int]:
-    """Yield numbers of rounds: at least so many, and more while there is time for them."""
+    """Yield the numbers of rounds: at least `least`, and more while there is time."""
     start = perf_counter()
-    for number in range(MOST_ROUNDS):
+    for number in range(MAX_ROUNDS):
         if number >= least and perf_counter() - start > PATIENCE:
             return
         yield number

@@ -1,4 +1,4 @@
-"""Where a method beats everhash: said in words, from the figures of a table."""
+"""Where a method beats everhash: sentences from the figures of a table."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Win(NamedTuple):
     theirs: float
     ours: float
     deviations: float | None
-    """How far apart they are, in standard deviations over seeds that both share."""
+    """The difference in pooled standard deviations over seeds."""
     times: float | None
-    """How many times as long learning takes."""
+    """The learning time as a multiple of everhash's."""
 
 
 def wins(lines: Lines, columns: Sequence[Column]) -> list[Win]:
-    """Return all cells better than everhash's as the table shows them, line by line."""
+    """Return all cells that are shown as better than everhash's, line by line."""
     if OURS not in lines:
         return []
     found = []
@@ -55,7 +55,7 @@ def _win(line: str, column: Column, theirs: list[Row], ours: list[Row]) -> Win:
 
 
 def where_beaten(lines: Lines, columns: Sequence[Column]) -> Iterator[ReportPart]:
-    """Yield the list of who beats everhash, and by how much."""
+    """Yield a list of the methods that beat everhash, and by how much."""
     if OURS not in lines:
         yield f"There is no row of {OURS}, so nothing to hold the others against."
         return
@@ -100,7 +100,7 @@ def _words(win: Win) -> str:
 
 
 def ratio(value: float) -> str:
-    """Return how many times as much.
+    """Return a ratio as text.
 
     >>> ratio(0.51), ratio(26.4), ratio(12345.6)
     ('0.51 x', '26 x', '12,346 x')

@@ -1,4 +1,4 @@
-"""What a report is made of, and how it becomes text."""
+"""The parts of a report, and how they become Markdown."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Literal
 
 from everhash.bench.reporting.tables import Table
 
-ROOM = 100
-"""Characters a line of text has at most; tables may be wider."""
+MAX_LINE = 100
+"""The longest line of text; tables may be wider."""
 
 
 @dataclass(frozen=True)
 class Heading:
-    """The beginning of a section; level 1 is the title."""
+    """The heading of a section; level 1 is the title."""
 
     level: int
     text: str
@@ -30,15 +30,15 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one method, or of one variant of it."""
+    """The points of a method, or of a variant of it."""
 
     method: str
-    """Decides how it looks."""
+    """Decides colour and marks."""
     points: tuple[tuple[float, float], ...]
     labels: tuple[str, ...]
-    """One for all points, which stands at the last, or one a point."""
+    """One for all points, at the last of them, or one for each point."""
     line: tuple[tuple[float, float], ...] = ()
-    """What is drawn through the points, where it is not the points themselves."""
+    """The line through the points, where it does not connect the points themselves."""
     open: bool = False
     """Drawn hollow: the second figure of the same method."""
 
@@ -47,7 +47,7 @@ class Series:
 class Panel:
     """One pair of axes: curves with names at their ends, a scatter of named points, or dots.
 
-    Dots stand on a line a label, in order from below.
+    Dots have one line for each label, from below in order.
     """
 
     style: Literal["curves", "scatter", "dots"]
@@ -56,16 +56,16 @@ class Panel:
     y: str
     series: tuple[Series, ...]
     ticks: tuple[tuple[float, str], ...] = ()
-    """Places on the x axis that are named; numbers if empty."""
+    """Named ticks of the x axis; numbers if empty."""
     log_x: bool = False
     log_y: bool = False
     """The y axis shows times then."""
     level: tuple[float, str] | None = None
-    """A height to compare with, and what it is."""
+    """A value to compare with, and its name."""
 
 
 @dataclass(frozen=True)
-class Picture:
+class Plot:
     """A figure; see `everhash.bench.reporting.figures` for how it is drawn.
 
     The names of its files end with the slug. The first sentence of the caption is drawn too.
@@ -78,31 +78,31 @@ class Picture:
     columns: int = 2
 
 
-ReportPart = str | Heading | Bullets | Table | Picture
+ReportPart = str | Heading | Bullets | Table | Plot
 """A string is a paragraph."""
 
 
-def markdown(parts: Iterable[ReportPart], picture: Callable[[Picture], str] = lambda _: "") -> str:
-    """Return parts as Markdown with lines that are not too long; `picture` says what shows one."""
+def markdown(parts: Iterable[ReportPart], picture: Callable[[Plot], str] = lambda _: "") -> str:
+    """Return parts as Markdown; `picture` returns the Markdown of a figure."""
     texts = (_text(part, picture) for part in parts)
     return "\n\n".join(text for text in texts if text) + "\n"
 
 
-def _text(part: ReportPart, picture: Callable[[Picture], str]) -> str:
+def _text(part: ReportPart, picture: Callable[[Plot], str]) -> str:
     if isinstance(part, Heading):
         return f"{'#' * part.level} {part.text}"
     if isinstance(part, Bullets):
         return "\n".join(wrapped(f"- {item}", "  ") for item in part.items)
     if isinstance(part, Table):
         return part.markdown()
-    return picture(part) if isinstance(part, Picture) else wrapped(part)
+    return picture(part) if isinstance(part, Plot) else wrapped(part)
 
 
 def wrapped(text: str, indent: str = "") -> str:
-    """Return text in lines of at most `ROOM` characters, where its words allow."""
+    """Return text in lines of at most `MAX_LINE` characters, where its words allow."""
     lines = wrap(
         text,
-        ROOM,
+        MAX_LINE,
         subsequent_indent=indent,
         break_long_words=False,
         break_on_hyphens=False,

@@ -1,4 +1,4 @@
-"""Draws the figures of reports: as SVG and as PNG, the same bytes from the same figures."""
+"""Draws the figures of reports as SVG and PNG; the same rows give the same bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from everhash.bench.extras import require
-from everhash.bench.reporting.document import Panel, Picture, Series
+from everhash.bench.reporting.document import Panel, Plot, Series
 from everhash.bench.reporting.labels import name_ends, name_points
 from everhash.bench.reporting.samples import group_of
 from everhash.bench.reporting.tables import duration
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = {"everhash": "#0072b2", "everhash-sgd": "#009e73", "paper": "#d55e00"}
-"""Ours; these are told apart by everybody, whatever colours they see."""
+"""Of our methods; distinguishable with any colour vision."""
 MUTED, LIGHT, FAINT, INK = "#808080", "#a6a6a6", "#dddddd", "#333333"
 DASHES = ("-", "--", ":", "-.")
 """Of the other methods, in turn."""
 BARE = (0, (6, 3))
-"""Of the features without any code."""
+"""The dashes of `cosine`, the features without any code."""
 SHAPES = ("o", "s", "^", "D", "v", "P")
-"""Of points beside a fitted line: they must be told from those of the next one."""
+"""Of points beside a fitted line, in turn."""
 MARKS = {"batch": "s", "no code": "D"}
 """Of methods that are not online."""
 WIDTH, HEIGHT = 9.0, 3.9
 """Inches of a figure, and of each row of panels."""
 CROWD = 15
-"""Names that need a higher panel."""
+"""Number of names from which on a panel is higher."""
 LINE = 0.21
-"""Inches a line of dots takes."""
+"""Inches of a line of dots."""
 DPI = 120
 STYLE: Any = {
     "font.family": "DejaVu Sans",
@@ -54,7 +54,7 @@ STYLE: Any = {
 }
 
 
-def save(picture: Picture, path: Path) -> tuple[Path, Path]:
+def save(picture: Plot, path: Path) -> tuple[Path, Path]:
     """Draw a figure; `path` has no suffix yet. Return the paths of the PNG and of the SVG."""
     mpl = require("matplotlib", "drawing figures")
     png, svg = (path.with_name(f"{path.name}.{suffix}") for suffix in ("png", "svg"))
@@ -65,7 +65,7 @@ def save(picture: Picture, path: Path) -> tuple[Path, Path]:
     return png, svg
 
 
-def draw(picture: Picture) -> Figure:
+def draw(picture: Plot) -> Figure:
     """Return a figure with all its panels."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -92,7 +92,7 @@ def draw(picture: Picture) -> Figure:
     note = picture.caption.partition(". ")[0].removesuffix(".")
     figure.supxlabel(fill(note, 120), fontsize=8.5, x=0.015, ha="left", color=INK)
     _arrange(figure, placed)
-    for axes, panel in placed:  # only now is it known how large everything is
+    for axes, panel in placed:  # the layout must be fixed before names are placed
         if panel.style == "curves":
             name_ends(axes, panel.series, [_colour(each) for each in panel.series])
         elif panel.style == "scatter":
@@ -108,7 +108,7 @@ def _height(panel: Panel) -> float:
 
 
 def _arrange(figure: Figure, placed: list[tuple[Axes, Panel]]) -> None:
-    """Leave room for names: beside dots on the left, at the ends of curves on the right."""
+    """Leave space for names: beside dots on the left, at the ends of curves on the right."""
     figure.set_layout_engine("constrained", h_pad=0.08, w_pad=0.08, hspace=0.03)
     for axes, panel in placed:
         if panel.style == "curves":
@@ -162,7 +162,7 @@ def _ticks(axes: Axes, panel: Panel) -> None:
 
 
 def plain_number(value: float) -> str:
-    """Return a number that needs little room, without an exponent.
+    """Return a short number without an exponent.
 
     >>> plain_number(0.001), plain_number(2000), plain_number(1e6)
     ('0.001', '2k', '1M')
@@ -177,7 +177,7 @@ def _curves(axes: Axes, panel: Panel) -> None:
     if panel.log_y:
         heights = [y for series in panel.series for _, y in series.points]
         middle, half = (min(heights) * max(heights)) ** 0.5, (max(heights) / min(heights)) ** 0.6
-        # what hardly grows must look so
+        # a curve that hardly grows must look flat
         axes.set_ylim(middle / max(half, 10), middle * max(half, 10))
     shapes = cycle(SHAPES)
     for series, look in zip(panel.series, _looks(panel.series), strict=True):

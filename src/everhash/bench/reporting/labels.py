@@ -1,4 +1,4 @@
-"""Puts names beside what they name, so that none covers another."""
+"""Places names beside points and curves so that they do not overlap."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from everhash.bench.reporting.document import Series
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Place = tuple[float, float]
+Point = tuple[float, float]
 SIZE = 8
-"""Points of a name's letters."""
+"""Font size of names, in points."""
 DARKER = {"#808080": "#555555", "#333333": "#333333"}
-"""Letters of what is not to stand out; being thin, they need more ink than lines."""
+"""Text colours of muted series; thin letters must be darker than lines."""
 RADII = (7, 10, 13, 18, 24, 31, 39, 48, 58, 70)
-"""Points from a mark to its name that are tried."""
-FAR = 12
-"""Points from a mark from which on a thin line leads to its name."""
+"""Distances from a mark to its name that are tried, in points."""
+LINE_FROM = 12
+"""Distance from which on a thin line leads from a mark to its name, in points."""
 ANGLES = tuple(
     turn * math.pi / 8 for turn in (0, 8, 4, 12, 2, 6, 14, 10, 1, 15, 7, 9, 3, 5, 13, 11)
 )
-"""Directions, the best to read first: right, left, above, below."""
+"""Directions in order of preference: right, left, above, below, then the others."""
 
 
 class Box(NamedTuple):
@@ -35,23 +35,23 @@ class Box(NamedTuple):
     top: float
 
     def overlap(self, other: Box) -> float:
-        """Return the area that two have in common."""
+        """Return the area of the intersection."""
         wide = min(self.right, other.right) - max(self.left, other.left)
         high = min(self.top, other.top) - max(self.bottom, other.bottom)
         return wide * high if wide > 0 and high > 0 else 0.0
 
-    def nearest(self, x: float, y: float) -> Place:
-        """Return the point of it that is nearest to another."""
+    def nearest(self, x: float, y: float) -> Point:
+        """Return the point of the rectangle that is nearest to (x, y)."""
         return min(max(x, self.left), self.right), min(max(y, self.bottom), self.top)
 
     def outside(self, other: Box) -> float:
-        """Return the area that is not within another."""
+        """Return the area outside of another rectangle."""
         area = (self.right - self.left) * (self.top - self.bottom)
         return area - self.overlap(other)
 
 
 def apart(places: Sequence[float], gap: float) -> list[float]:
-    """Return places in the same order with at least a gap between, moved as little as may be.
+    """Return places moved as little as possible, so that they are at least a gap apart.
 
     >>> apart([0.0, 1.0, 10.0], 4.0)
     [-1.5, 2.5, 10.0]
@@ -66,7 +66,7 @@ def apart(places: Sequence[float], gap: float) -> list[float]:
             last, _ = groups.pop(), starts.pop()
             members = groups[-1]
             members += last
-            # each member would have the group start here; their mean is nearest to all
+            # where each member wants the group to start; the mean is nearest to all
             wanted = [places[member] - gap * rank for rank, member in enumerate(members)]
             starts[-1] = sum(wanted) / len(wanted)
     moved = [0.0] * len(places)
@@ -89,7 +89,7 @@ def name_ends(axes: Axes, series: Sequence[Series], colours: Sequence[str]) -> N
 
 def name_points(axes: Axes, series: Sequence[Series], colours: Sequence[str]) -> None:
     """Write a name beside each point, where it covers the least of what is there."""
-    to_axes = axes.transAxes.inverted()  # figures are saved at several resolutions
+    to_axes = axes.transAxes.inverted()  # independent of the resolution
     scale = _scale(axes)
     named = [
         Name(label, colour, *map(float, axes.transData.transform(point)))
@@ -103,7 +103,7 @@ def name_points(axes: Axes, series: Sequence[Series], colours: Sequence[str]) ->
     def covered(box: Box) -> float:
         return sum(map(box.overlap, taken)) + box.outside(frame)
 
-    # where it is crowded there is little room, and what must have it is placed first
+    # names in crowded places have the least choice, so they are placed first
     for name in sorted(named, key=lambda name: (-name.crowd(named, 60 * scale), name.text)):
         wide, high = _size(axes, name)
         best = min(_candidates(name, wide, high, scale), key=covered)
@@ -111,20 +111,20 @@ def name_points(axes: Axes, series: Sequence[Series], colours: Sequence[str]) ->
         left, middle = to_axes.transform((best.left, (best.bottom + best.top) / 2))
         axes.text(left, middle, name.text, transform=axes.transAxes, **_letters(name.colour))
         near = best.nearest(name.x, name.y)
-        if math.dist(near, (name.x, name.y)) > FAR * scale:
+        if math.dist(near, (name.x, name.y)) > LINE_FROM * scale:
             mark = tuple(to_axes.transform((name.x, name.y)))
             _lead(axes, mark, tuple(to_axes.transform(near)), name.colour)
 
 
-def _lead(axes: Axes, start: Place, end: Place, colour: str) -> None:
-    """Draw a thin line from what is named to its name."""
+def _lead(axes: Axes, start: Point, end: Point, colour: str) -> None:
+    """Draw a thin line from a point to its name."""
     xs, ys = zip(start, end, strict=True)
     look: Any = {"color": colour, "linewidth": 0.5, "clip_on": False, "zorder": 2}
     axes.plot(xs, ys, transform=axes.transAxes, scalex=False, scaley=False, **look)
 
 
 class Name(NamedTuple):
-    """What is to be written, and where on the canvas the point is that it belongs to."""
+    """A name, its colour, and the point on the canvas that it belongs to."""
 
     text: str
     colour: str
@@ -132,7 +132,7 @@ class Name(NamedTuple):
     y: float
 
     def mark(self, scale: float) -> Box:
-        """Return what the point itself covers."""
+        """Return the rectangle that the mark covers."""
         half = 5 * scale
         return Box(self.x - half, self.y - half, self.x + half, self.y + half)
 
@@ -142,7 +142,7 @@ class Name(NamedTuple):
 
 
 def _scale(axes: Axes) -> float:
-    """Return the pixels of a point."""
+    """Return the number of pixels in a typographic point."""
     return float(axes.figure.dpi_scale_trans.transform((1, 1))[0]) / 72
 
 

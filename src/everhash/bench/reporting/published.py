@@ -1,4 +1,4 @@
-"""Figures that others have published, to hold ours against.
+"""Figures published by others, to compare ours with.
 
 F. Cakir, S. A. Bargal, S. Sclaroff: Online Supervised Hashing for Ever-Growing Datasets, 2015,
 Table 1: CIFAR-10, 2,000 training rows, 59,000 entries, 1,000 queries, Hamming distance.
@@ -20,10 +20,10 @@ class Published(NamedTuple):
     """A line of a published table."""
 
     dataset: str
-    """Ours that comes nearest."""
+    """Our data set that is nearest to the published one."""
     method: str
     name: str
-    """What the table calls it."""
+    """Its name in the table."""
     stored: str
     """"codeword" or "mapping"."""
     scores: tuple[float, ...]
@@ -68,7 +68,7 @@ DEEP = {
 
 
 def published(dataset: str, streams: set[int], stored: str) -> dict[str, Published]:
-    """Return the published lines a table can be held against, by method."""
+    """Return the published lines that a table can be compared with, by method."""
     if streams != {STREAM}:
         return {}
     return {line.method: line for line in LINES if (line.dataset, line.stored) == (dataset, stored)}

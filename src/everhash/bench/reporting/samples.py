@@ -1,4 +1,4 @@
-"""What rows say: figures by line and column, over seeds, and where they were measured."""
+"""Figures from rows: by line and column, over seeds, and where they were measured."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Lines = dict[str, list[Row]]
 """The rows of each line of a table, in the order of the table."""
 
 OURS = "everhash"
-"""What all others are held against."""
+"""The method that all others are compared with."""
 OUR_METHODS = ("paper", "everhash-sgd", OURS)
-"""The paper's method as it is, by averaged gradient steps, and as everhash comes."""
+"""The paper's method, with averaged gradient steps, and with everhash's defaults."""
 DISTANCES = {"hamming": "Hamming", "asymmetric": "asymmetric"}
 GROUPS = ("batch", "online", "ours", "no code")
 ORDER = ("bre", "mlh", "shk", "smarthash", "fasthash", "shecc", "okh", "osh", *OUR_METHODS)
-"""The order of the paper's tables; methods it does not name follow in that of the registry."""
+"""The order of the paper's tables; other methods follow in the order of the registry."""
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,16 @@ class Column:
     """A column of a table: which rows it is about, and which figure of theirs."""
 
     group: str
-    """What columns beside each other share, as "Hamming"."""
+    """What neighbouring columns have in common, as "Hamming"."""
     title: str
-    """What sets it apart from them, as "32"."""
+    """What distinguishes it from them, as "32"."""
     words: str
-    """The same in a sentence, as "32 bits"."""
+    """The title as part of a sentence, as "32 bits"."""
     pick: Pick
     where: Where = lambda _row: True
     best: Literal["high", "low", ""] = "high"
     least: bool = False
-    """Shows the least over seeds, as times do, and not the mean."""
+    """Whether it shows the least value over seeds, as for times, instead of the mean."""
     form: Callable[[float], str] = "{:.3f}".format
 
     def values(self, rows: Iterable[Row]) -> list[float]:
@@ -55,7 +55,7 @@ class Column:
         return [float(value) for value in picked if is_number(value)]
 
     def value(self, rows: Iterable[Row]) -> float | None:
-        """Return what the cell of these rows holds; None for nothing."""
+        """Return the value of the cell for these rows; None if it is empty."""
         values = self.values(rows)
         if not values:
             return None
@@ -68,10 +68,10 @@ def is_number(value: Any) -> bool:
 
 
 def mean_average_precision(stored: str, distance: str) -> Pick:
-    """Return what reads mAP, averaged over the orders of ties, from a row."""
+    """Return a function that reads mAP, averaged over the orders of ties, from a row."""
 
     def pick(row: Row) -> Any:
-        # without a choice of bits there is one bit a label, and nothing for Hamming to rank by
+        # a method without a choice of bits has one bit a label: Hamming distance means nothing
         if row["bits"] == 0 and distance == "hamming":
             return None
         return (row.get(stored) or {}).get(distance, (None,))[0]
@@ -80,28 +80,28 @@ def mean_average_precision(stored: str, distance: str) -> Pick:
 
 
 def figure(name: str) -> Pick:
-    """Return what reads a figure by its name."""
+    """Return a function that reads a figure from a row."""
     return lambda row: row.get(name)
 
 
 def at_bits(bits: int) -> Where:
-    """Return what finds the rows of a width; a method without a choice of bits is at each."""
+    """Return a test for rows of a width; rows without a choice of bits belong to each width."""
     return lambda row: row["bits"] in (bits, 0)
 
 
 def widths(rows: Iterable[Row]) -> list[int]:
-    """Return the lengths of codes there are."""
+    """Return the widths of codes in rows."""
     return sorted({row["bits"] for row in rows} - {0}) or [0]
 
 
 def usual_width(rows: Iterable[Row]) -> int:
-    """Return 32, at which the paper gives times, or the greatest width if it was not run."""
+    """Return 32, at which the paper gives times, or the greatest width if 32 was not run."""
     there = widths(rows)
     return 32 if 32 in there else there[-1]
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
-    """Return rows in one order, however they were written."""
+    """Return rows in an order that does not depend on the file."""
     return sorted(rows, key=lambda row: json.dumps(Task.of(row).as_row(), sort_keys=True))
 
 
@@ -124,7 +124,7 @@ def blocks(rows: Iterable[Row], *also: str) -> list[list[Row]]:
 
 
 def blocks_by_width(rows: Iterable[Row]) -> list[tuple[int, list[Row]]]:
-    """Return the same for each width apart; what has no choice of bits is in all of them."""
+    """Return the same for each width; rows without a choice of bits are in all of them."""
     return [
         (bits, [row for row in block if at_bits(bits)(row)])
         for block in blocks(rows)
@@ -133,7 +133,7 @@ def blocks_by_width(rows: Iterable[Row]) -> list[tuple[int, list[Row]]]:
 
 
 def group_of(method: str) -> str:
-    """Return what kind of method it is; one that keeps all its rows counts as batch.
+    """Return the group of a method; one that keeps all its rows counts as batch.
 
     >>> group_of("smarthash"), group_of("paper")
     ('batch', 'ours')
@@ -147,7 +147,7 @@ def group_of(method: str) -> str:
 
 
 def lines_of(rows: Iterable[Row]) -> Lines:
-    """Return rows by method and options, group by group."""
+    """Return rows by method and options, sorted by group."""
     registry = [*peers.names(), COSINE]
 
     def place(row: Row) -> tuple[Any, ...]:
@@ -164,26 +164,26 @@ def lines_of(rows: Iterable[Row]) -> Lines:
 
 
 def with_figures(lines: Lines, columns: Sequence[Column]) -> Lines:
-    """Return the lines that have a figure in any of the columns."""
+    """Return the lines that have a value in any of the columns."""
     return {
         line: rows for line, rows in lines.items() if any(column.values(rows) for column in columns)
     }
 
 
 def deviation(values: Sequence[float]) -> float | None:
-    """Return the standard deviation over seeds; None if there is one."""
+    """Return the standard deviation over seeds; None for a single seed."""
     return stdev(values) if len(values) > 1 else None
 
 
 def pooled(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Return the standard deviation that two samples share; None if one of them has none."""
+    """Return the pooled standard deviation of two samples; None if one has a single value."""
     both = [deviation(first), deviation(second)]
     known = [spread for spread in both if spread is not None]
     return math.sqrt(fmean(spread**2 for spread in known)) if len(known) == len(both) else None
 
 
 def largest_deviation(lines: Lines, columns: Iterable[Column]) -> str:
-    """Say how far apart seeds are at most."""
+    """Return a sentence about the largest standard deviation over seeds."""
     found = [
         (spread, line, f"{column.group} {column.title}".strip())
         for column in columns
@@ -197,7 +197,7 @@ def largest_deviation(lines: Lines, columns: Iterable[Column]) -> str:
 
 
 def setting(rows: Sequence[Row]) -> str:
-    """Say what was run: data, rows, entries, queries, seeds and machine."""
+    """Return sentences about data, rows, entries, queries, seeds and machine."""
     data = "; ".join(_data(group) for group in blocks(rows))
     return f"{data}. Seeds: {seeds(rows)}. {machines(rows)}"
 
@@ -221,7 +221,7 @@ def _range(values: Iterable[int]) -> str:
 
 
 def seeds(rows: Iterable[Row]) -> str:
-    """Say how many seeds each group of methods has, and which methods have another number."""
+    """Return how many seeds each group of methods has, and the methods that have another number."""
     counts: dict[str, dict[str, int]] = {}
     for line, of_line in lines_of(rows).items():
         cells = Counter(
@@ -239,7 +239,7 @@ def seeds(rows: Iterable[Row]) -> str:
 
 
 def machines(rows: Iterable[Row]) -> str:
-    """Say where rows were measured, and how many runs at a time."""
+    """Return sentences about where rows were measured, and how many runs at a time."""
     there = sorted({(row["machine"], row["jobs"]) for row in rows})
     return " ".join(
         f"{machine}; {'one run' if jobs == 1 else f'{jobs} runs'} at a time."

@@ -1,4 +1,4 @@
-"""Tables in Markdown that can be read as they are."""
+"""Markdown tables with aligned columns."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from everhash.bench.reporting.samples import GROUPS, Column, Lines, group_of
 
 NOTHING = "-"
 Under = Mapping[str, tuple[str, ...]]
-"""A further line below that of a method: a cell for its name, and one a column."""
+"""A further line below that of a method: a cell for its name, and one for each column."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Cells of text. Numbers stand to the right of their columns, words to the left."""
+    """Cells of text. Numbers are aligned to the right, words to the left."""
 
     head: tuple[str, ...]
     lines: tuple[tuple[str, ...], ...]
     words: tuple[int, ...] = (0,)
-    """The columns that hold words."""
+    """The columns with words."""
 
     def markdown(self) -> str:
-        """Return the table with all its columns in line."""
+        """Return the table with aligned columns."""
         cells = [[plain(cell) for cell in line] for line in (self.head, *self.lines)]
         rooms = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
         rule = [
@@ -40,7 +40,7 @@ class Table:
 
 
 def plain(cell: str) -> str:
-    r"""Return text that cannot leave its cell.
+    r"""Return text that cannot break the table.
 
     >>> plain("a|b\nc")
     'a\\|b c'
@@ -51,7 +51,7 @@ def plain(cell: str) -> str:
 def grid(lines: Lines, columns: Sequence[Column], under: Under | None = None) -> Table:
     """Return a table of methods, group by group; the best of each column is bold.
 
-    Cells without a figure hold a dash.
+    Cells without a value show a dash.
     """
     values = {line: [column.value(rows) for column in columns] for line, rows in lines.items()}
     bests = [_best(column, [v[i] for v in values.values()]) for i, column in enumerate(columns)]
@@ -87,7 +87,7 @@ def shown(column: Column, value: float | None, best: str | None) -> str:
 
 
 def headings(columns: Sequence[Column]) -> list[str]:
-    """Return what stands above columns; what neighbours share stands above the first of them."""
+    """Return the headings of columns; the group is named at its first column only."""
     told, before = [], ""
     for column in columns:
         told.append(f"{column.group} {column.title}".strip())
@@ -98,7 +98,7 @@ def headings(columns: Sequence[Column]) -> list[str]:
 
 
 def seconds(value: float) -> str:
-    """Return seconds with two or three digits that count.
+    """Return seconds with two or three significant digits.
 
     >>> seconds(0.00313), seconds(0.521), seconds(1.234), seconds(1075.3)
     ('0.0031', '0.521', '1.23', '1,075')

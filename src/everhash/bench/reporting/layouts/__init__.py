@@ -1,1 +1,1 @@
-"""How the rows of each kind of experiment become tables and figures: one file a kind."""
+"""Layouts: tables and figures for each kind of experiment, one file each."""

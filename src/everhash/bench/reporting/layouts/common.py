@@ -1,4 +1,4 @@
-"""What layouts share: columns, sentences and tables that stand in several of them."""
+"""Columns, sentences and tables that several layouts use."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ MAX_OTHERS = 8
 
 
 def explained(stored: str, lines: Lines) -> str:
-    """Say what it means that entries are stored so."""
+    """Return sentences that explain how entries are stored."""
     method, words = BESIDE[stored]
     return f"{STORED[stored]}{words if method in lines else ''}."
 
@@ -59,7 +59,7 @@ def explained(stored: str, lines: Lines) -> str:
 def scored(
     lines: Lines, columns: Sequence[Column], under: Under | None = None, means: str = MEASURED
 ) -> Iterator[ReportPart]:
-    """Yield a table of scores, what it was measured on, how far seeds differ, and who beats us."""
+    """Yield a table of scores, what it was measured on, and where a method beats everhash."""
     judged = [column for column in columns if column.best == "high"]
     lines = with_figures(lines, judged)
     rows = [row for of_line in lines.values() for row in of_line]
@@ -69,7 +69,7 @@ def scored(
 
 
 def score_columns(stored: str, keys: Sequence[tuple[Any, str, Where]]) -> list[Column]:
-    """Return columns of mAP: Hamming at each key, then asymmetric."""
+    """Return columns of mAP: by Hamming distance at each key, then by asymmetric distance."""
     return [
         Column(name, f"{key}", words, mean_average_precision(stored, distance), where)
         for distance, name in DISTANCES.items()
@@ -83,7 +83,7 @@ def bit_keys(there: Sequence[int]) -> list[tuple[int, str, Where]]:
 
 
 def share_keys(rows: Sequence[Row]) -> list[tuple[str, str, Where]]:
-    """Return a key for each share of what the protocol varies."""
+    """Return a key for each share that the protocol varies."""
 
     def at(share: float) -> Where:
         return lambda row: bool(row["share"] == share)
@@ -103,7 +103,7 @@ def learning(bits: int) -> Column:
 
 
 def sampled(rows: Sequence[Row]) -> Iterator[ReportPart]:
-    """Yield a word of warning where not all entries are ranked by asymmetric distance."""
+    """Yield a warning where not all entries are ranked by asymmetric distance."""
     if max(row["ranked"] for row in rows) > ASYMMETRIC_AMONG:
         yield (
             f"By mapping and asymmetric distance {ASYMMETRIC_AMONG:,} of the entries are ranked, a "
@@ -112,12 +112,12 @@ def sampled(rows: Sequence[Row]) -> Iterator[ReportPart]:
 
 
 def has(rows: Sequence[Row], stored: str) -> bool:
-    """Return whether any row says how entries are found that are stored so."""
+    """Return whether any row has scores of entries stored in this way."""
     return any(row.get(stored) for row in rows)
 
 
 def ties(lines: Lines) -> Iterator[ReportPart]:
-    """Yield how much the order of tied entries could change, at most, of each method."""
+    """Yield the largest effect that the order of tied entries could have on each method."""
     names = {"mapping": "by mapping", "codeword": "by codeword", "mixed": "mixed"}
     columns = [
         Column(names[stored], name, "", _gap(stored, distance), best="")
@@ -156,7 +156,7 @@ def _gap(stored: str, distance: str) -> Callable[[Row], float | None]:
 def curves(
     lines: Lines, columns: Sequence[Column], places: Sequence[float], most: int = MAX_OTHERS
 ) -> tuple[Series, ...]:
-    """Return a curve over columns for ours, and for the best of the others."""
+    """Return a curve over columns for each of our methods, and for the best others."""
     found = {}
     for line, rows in lines.items():
         values = [column.value(rows) for column in columns]

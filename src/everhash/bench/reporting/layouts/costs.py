@@ -1,4 +1,4 @@
-"""How costs grow with what is given, and how times compare with those of other software."""
+"""How times grow with sizes, and how they compare with those of other software."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from everhash.bench.reporting.document import Bullets, Heading, Panel, Picture, ReportPart, Series
+from everhash.bench.reporting.document import Bullets, Heading, Panel, Plot, ReportPart, Series
 from everhash.bench.reporting.samples import OURS, machines
 from everhash.bench.reporting.tables import NOTHING, Table, duration
 from everhash.bench.task import Row
@@ -23,7 +23,7 @@ class Law(NamedTuple):
 
 
 def fitted(points: Points) -> Law | None:
-    """Return the law nearest to points, by least squares on logarithms; None for fewer than two.
+    """Fit a power law to points, by least squares on logarithms; None for fewer than two sizes.
 
     >>> law = fitted(((1.0, 3.0), (10.0, 300.0)))
     >>> round(law.power, 6), round(law.scale, 6)
@@ -38,7 +38,7 @@ def fitted(points: Points) -> Law | None:
 
 
 class Timed(NamedTuple):
-    """What was timed."""
+    """What was timed, of which method, in which unit."""
 
     what: str
     method: str
@@ -64,7 +64,7 @@ def scale(rows: Sequence[Row]) -> Iterator[ReportPart]:
             f"{', '.join(sorted({row['dataset'] for row in of_axis}))} rows. {machines(of_axis)}"
         )
         panels.append(_panel(axis, found))
-    yield Picture(
+    yield Plot(
         "scale",
         "How costs grow",
         "Best time by size, both on logarithmic axes: time grows as size to the p, fitted.",
@@ -103,7 +103,7 @@ def _panel(axis: str, found: dict[Timed, Points]) -> Panel:
 
 
 class Against(NamedTuple):
-    """What was done, and against whom."""
+    """What was compared with which peer."""
 
     what: str
     peer: str
@@ -116,7 +116,7 @@ class Against(NamedTuple):
 
 
 class Race(NamedTuple):
-    """Ours and the peer's best; None where unknown."""
+    """The best of everhash and of the peer; None where unknown."""
 
     about: Against
     ours: float | None
@@ -126,7 +126,7 @@ class Race(NamedTuple):
 
     @property
     def ratio(self) -> float | None:
-        """How many times as fast ours is."""
+        """How many times as fast everhash is."""
         return self.peer / self.ours if self.peer is not None and self.ours else None
 
     def cells(self) -> tuple[str, ...]:
@@ -137,7 +137,7 @@ class Race(NamedTuple):
 
 
 def speed(rows: Sequence[Row]) -> Iterator[ReportPart]:
-    """Yield times beside those of other software, and say which are not as they should be."""
+    """Yield times beside those of other software, and where everhash is slower than wanted."""
     yield Heading(2, "Speed")
     races = list(_races(rows))
     head = ("what", "data", "bits", "peer", "unit", OURS, "peer's", "ratio", "wanted")

@@ -8,7 +8,7 @@ from typing import Any
 
 from everhash.bench.growth import CHECKPOINTS
 from everhash.bench.reporting import tables
-from everhash.bench.reporting.document import Heading, Panel, Picture, ReportPart
+from everhash.bench.reporting.document import Heading, Panel, Plot, ReportPart
 from everhash.bench.reporting.layouts import common
 from everhash.bench.reporting.samples import (
     DISTANCES,
@@ -71,7 +71,7 @@ def _columns(rows: Sequence[Row], stored: str) -> Iterator[Column]:
 
 
 def _learned(order: str) -> Where:
-    """Return what finds the rows of an order in which something was learned."""
+    """Return a test for rows of an order by methods that learn."""
     return lambda row: bool(row["protocol"] == order and row["width"])
 
 
@@ -84,7 +84,7 @@ def _area(stored: str, distance: str) -> Pick:
     return pick
 
 
-def _picture(rows: Sequence[Row], lines: Lines, bits: int) -> Picture:
+def _picture(rows: Sequence[Row], lines: Lines, bits: int) -> Plot:
     panels = []
     for stored, title in common.TITLES.items():
         for order in _orders(rows):
@@ -95,7 +95,7 @@ def _picture(rows: Sequence[Row], lines: Lines, bits: int) -> Picture:
                 ticks = tuple((place + 1.0, _seen(of_order, place)) for place in range(CHECKPOINTS))
                 name = f"{title}, labels {order}"
                 panels.append(Panel("curves", name, "labels seen so far", "mAP", series, ticks))
-    return Picture(
+    return Plot(
         f"{common.slug(rows, bits)}-growth",
         f"mAP while labels arrive: {common.block_name(rows, bits)}",
         "mAP by asymmetric distance among the entries of the labels seen so far, mean over seeds: "
@@ -116,5 +116,5 @@ def _checkpoint(stored: str, place: int, order: str) -> Column:
 
 
 def _seen(rows: Sequence[Row], place: int) -> str:
-    """Return how many labels had come by a checkpoint."""
+    """Return the number of labels seen by a checkpoint."""
     return f"{fmean(row['curve'][place]['labels'] for row in rows):.0f}"

@@ -1,11 +1,11 @@
-"""Tables 1 and 2 of the paper, with every method there is: mAP by bits, and what it costs."""
+"""Tables 1 and 2 of the paper with all methods: mAP by bits, and costs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from everhash.bench.reporting import tables
-from everhash.bench.reporting.document import Heading, Panel, Picture, ReportPart, Series
+from everhash.bench.reporting.document import Heading, Panel, Plot, ReportPart, Series
 from everhash.bench.reporting.layouts import common
 from everhash.bench.reporting.published import DEEP, FEATURES, PAPER, TIMED_AT, Published, published
 from everhash.bench.reporting.samples import (
@@ -27,7 +27,7 @@ from everhash.bench.retrieval import COSINE, EVERY, KEPT_FRESH
 from everhash.bench.task import Row
 
 TOLERATED = 0.2
-"""How far, relatively, a figure may be below the published one without a word about it."""
+"""The share by which a figure may be below the published one without a mark."""
 
 
 def layout(rows: Sequence[Row]) -> Iterator[ReportPart]:
@@ -68,7 +68,7 @@ def _scores(rows: list[Row], lines: Lines, stored: str) -> Iterator[ReportPart]:
 
 
 def _cells(line: Published, columns: Sequence[Column]) -> Iterator[str]:
-    """Yield the published figures that belong into columns."""
+    """Yield the published figures for columns."""
     for column in columns:
         bits = int(column.title)
         if column.group == DISTANCES["hamming"]:
@@ -83,7 +83,7 @@ def _cells(line: Published, columns: Sequence[Column]) -> Iterator[str]:
 def _against(
     dataset: str, lines: Lines, stored: str, known: dict[str, Published]
 ) -> Iterator[ReportPart]:
-    """Yield where the published figures come from, and how far ours are from them."""
+    """Yield the source of the published figures, and the difference of ours."""
     yield f"Published: {PAPER}, measured on {FEATURES[dataset]}, on the authors' machine."
     column = Column("", "", "", mean_average_precision(stored, "hamming"), at_bits(TIMED_AT))
     told = []
@@ -98,7 +98,7 @@ def _against(
 
 
 def _costs(rows: list[Row], lines: Lines) -> Iterator[ReportPart]:
-    """Yield how long learning takes, and what it costs to keep entries up to date."""
+    """Yield the times of learning and encoding, and the bits computed in refreshes."""
     bits = usual_width(rows)
     here = (f"{bits}", f"{bits} bits")
     encoding = figure("encoding")
@@ -135,7 +135,7 @@ def _by_bits(rows: list[Row], lines: Lines) -> Iterator[ReportPart]:
                 level = _level(lines, stored, distance)
                 what = (f"{title}, {name}", "bits", "mAP")
                 panels.append(Panel("curves", *what, series, ticks, level=level))
-    yield Picture(
+    yield Plot(
         f"{common.protocol_slug(rows)}-bits",
         f"mAP by length of code: {common.block_name(rows)}",
         "mAP by bits, mean over seeds: ours, and the best of the other methods in each panel.",
@@ -154,7 +154,7 @@ def _by_time(rows: list[Row], lines: Lines) -> Iterator[ReportPart]:
             what = (f"{title}, {bits} bits", "seconds of learning", "mAP")
             panels.append(Panel("scatter", *what, series, log_x=True, level=level))
     if panels:
-        yield Picture(
+        yield Plot(
             f"{common.protocol_slug(rows)}-time",
             f"mAP against learning time: {common.block_name(rows)}",
             f"mAP by Hamming distance at {bits} bits against the best learning time of the seeds; "
@@ -181,7 +181,7 @@ def _points(lines: Lines, stored: str, bits: int) -> Iterator[Series]:
 
 
 def _level(lines: Lines, stored: str, distance: str) -> tuple[float, str] | None:
-    """Return what the features score without any code, which takes no learning."""
+    """Return the score of the features themselves, which need no learning."""
     column = Column("", "", "", mean_average_precision(stored, distance))
     score = column.value(lines.get(COSINE, ()))
     return None if score is None else (score, "cosine of the features")

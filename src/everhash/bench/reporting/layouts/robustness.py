@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from everhash.bench.reporting import tables
-from everhash.bench.reporting.document import Heading, Panel, Picture, ReportPart, Series
+from everhash.bench.reporting.document import Heading, Panel, Plot, ReportPart, Series
 from everhash.bench.reporting.layouts import common
 from everhash.bench.reporting.samples import (
     DISTANCES,
@@ -84,7 +84,7 @@ def unseen(rows: Sequence[Row]) -> Iterator[ReportPart]:
         panels.append(_dots(lines, name, both, "mAP by mapping"))
         columns += [_took(name, where, bits)]
     yield from common.scored(lines, columns)
-    yield Picture(
+    yield Plot(
         "unseen",
         "How well labels are found that nobody has learned",
         "mAP by mapping for labels that were not learned, mean over seeds; full: by asymmetric "
@@ -105,7 +105,7 @@ def out_of_scope(rows: Sequence[Row]) -> Iterator[ReportPart]:
         panels.append(_dots(lines, name, columns[-1:], "area under the ROC curve"))
         columns.append(_took(name, where, bits))
     yield from common.scored(lines, columns, means="Mean over seeds. Bold: the best of a column.")
-    yield Picture(
+    yield Plot(
         "out-of-scope",
         "How well queries of no learned label are told from others",
         "Area under the ROC curve, mean over seeds; 0.5 is chance.",
@@ -119,7 +119,7 @@ def _of(columns: Sequence[Column], group: str) -> list[Column]:
 
 def _by_share(
     rows: list[Row], bits: int, what: str, title: str, x: str, panels: dict[str, list[Column]]
-) -> Picture:
+) -> Plot:
     shares = sorted({row["share"] for row in rows})
     ticks = tuple((share, f"{share:.0%}") for share in shares)
     lines = lines_of(rows)
@@ -127,7 +127,7 @@ def _by_share(
         Panel("curves", name, x, "mAP", common.curves(lines, columns, shares), ticks)
         for name, columns in panels.items()
     )
-    return Picture(
+    return Plot(
         f"{common.slug(rows, bits)}-{what}",
         f"{title}: {common.block_name(rows, bits)}",
         f"mAP by {x}, mean over seeds.",

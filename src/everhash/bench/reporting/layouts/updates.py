@@ -1,11 +1,11 @@
-"""The paper's Figure 4: variants of methods, what they find, and what their upkeep costs."""
+"""The paper's Figure 4: variants of methods, their scores, and the cost of their upkeep."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from everhash.bench.reporting import tables
-from everhash.bench.reporting.document import Heading, Panel, Picture, ReportPart, Series
+from everhash.bench.reporting.document import Heading, Panel, Plot, ReportPart, Series
 from everhash.bench.reporting.layouts import common
 from everhash.bench.reporting.samples import (
     DISTANCES,
@@ -80,7 +80,7 @@ def _upkeep(rows: Sequence[Row], lines: Lines, bits: int) -> Iterator[ReportPart
     )
 
 
-def _picture(rows: Sequence[Row], lines: Lines, bits: int) -> Picture:
+def _picture(rows: Sequence[Row], lines: Lines, bits: int) -> Plot:
     score = Column("", "", "", mean_average_precision("mapping", "hamming"))
     panels = [
         Panel(
@@ -96,7 +96,7 @@ def _picture(rows: Sequence[Row], lines: Lines, bits: int) -> Picture:
         if (seconds := took.value(of_line))
     )
     panels.append(Panel("dots", "Training time", "seconds of learning", "", times, (), True))
-    return Picture(
+    return Plot(
         f"{common.slug(rows, bits)}-updates",
         f"mAP against bit updates: {common.block_name(rows, bits)}",
         "mAP by mapping and Hamming distance against what it costs to keep an entry up to date; "
@@ -107,7 +107,7 @@ def _picture(rows: Sequence[Row], lines: Lines, bits: int) -> Picture:
 
 
 def _points(lines: Lines, count: Column, score: Column) -> tuple[Series, ...]:
-    """Return each method's variants in the order of their options, those at one place as one."""
+    """Return the variants of each method in the order of their options; equal points are merged."""
     found: dict[tuple[str, float, float], list[str]] = {}
     for of_line in lines.values():
         x, y = count.value(of_line), score.value(of_line)
@@ -115,7 +115,7 @@ def _points(lines: Lines, count: Column, score: Column) -> tuple[Series, ...]:
             found.setdefault((of_line[0]["method"], x, y), []).append(_values(of_line))
     series: dict[tuple[str, bool], list[tuple[float, float, str]]] = {}
     for (method, x, y), values in found.items():
-        # defaults are no point of a line along which an option grows
+        # the default is not on the line along which an option grows
         grows = any(values)
         label = f"{method} {' = '.join(filter(None, values))}".strip()
         series.setdefault((method, grows), []).append((x, y, label))
@@ -136,7 +136,7 @@ def _short(rows: Sequence[Row]) -> str:
 
 
 def _told(lines: Lines) -> str:
-    """Say which options the values belong to."""
+    """Return the names of the options that the values belong to."""
     names: dict[str, list[str]] = {}
     for of_line in lines.values():
         options = ", ".join(name for name, _ in Task.of(of_line[0]).options)
