@@ -1,10 +1,10 @@
-"""The matrix products each method cannot do without, and how long they take alone.
+"""The learning time of each method beside the matrix products it cannot do without.
 
     python benchmarks/peer_products.py [--data cifar10-gist ...]
 
-A method's learning is held against these: the same shapes and the same order, in NumPy, without
-anything else the method does. What takes far longer than its own products is badly written, and
-its time says nothing about the method. Everything runs on one thread.
+The products have the same shapes and the same order as in the method, in NumPy, without anything
+else that the method does. A method that takes far longer than its own products is badly written,
+and its time says nothing about the method. 32 bits, seed 0, one thread.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ os.environ.update(  # before NumPy and Numba start their threads
     dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 )
 
-import argparse
+from argparse import Namespace
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -26,20 +26,20 @@ from numpy.typing import NDArray
 from everhash import kernels
 from everhash.bench import datasets
 from everhash.bench.datasets import Dataset
-from everhash.bench.machine import describe_machine
 from everhash.bench.retrieval import make, pieces, split_of
 from everhash.bench.task import Task
+from parts import run_parts
 
 Floats = NDArray[np.float32]
 Sizes = dict[str, Any]
-"""A method's options, which say how large its matrices are."""
+"""A method's options, which decide the sizes of its matrices."""
 
 ROUNDS, PATIENCE = 5, 3.0
-"""Timed so often, or twice if that takes so many seconds already; the best time counts."""
+"""Rounds, of which the best counts; two if they take this many seconds already."""
 GRADIENT_STEPS = 25
-"""That SmartHash takes for a function, as counted on CIFAR-10 GIST, 2,000 rows, 32 bits."""
-MOST_PRODUCTS = 10
-"""How many times the time of its products a method may take without a mark."""
+"""Of SmartHash for each function, as counted on CIFAR-10 GIST, 2,000 rows, 32 bits."""
+MAX_RATIO = 10
+"""Learning time over time of the products from which on a method is marked."""
 ROWS_A_LABEL = {"cifar10-gist": 200, "cifar10-cnn": 200, "clinc150": 13}
 
 
@@ -152,7 +152,7 @@ def relearn(Z: Floats, sizes: Sizes) -> None:
 
 
 class Products(NamedTuple):
-    """In words, and as a function that does them for all rows of a stream."""
+    """A description, and a function that computes the products for all rows of a stream."""
 
     what: str
     run: Callable[[Floats, Sizes], None]
@@ -177,13 +177,10 @@ PRODUCTS = {
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data", nargs="+", choices=list(ROWS_A_LABEL), default=list(ROWS_A_LABEL))
-    args = parser.parse_args()
+def products(args: Namespace) -> None:
+    """Print learning time and products of each method."""
     kernels.load()
-    kernels.load_peers()  # here, so that it is in nobody's time
-    print(describe_machine())
+    kernels.load_peers()  # before anything is timed
     for name in args.data:
         data = datasets.load(name)
         rows = len(split_of(Task("", name, "", rows_a_label=ROWS_A_LABEL[name]), data).stream)
@@ -193,10 +190,10 @@ def main() -> None:
             task = Task("retrieval", name, method, 32, rows_a_label=ROWS_A_LABEL[name])
             figures = measure(task, data)
             ratio = figures["learning"] / figures["products"]
-            mark = f"   MORE THAN {MOST_PRODUCTS} TIMES" if ratio > MOST_PRODUCTS else ""
+            mark = f"   MORE THAN {MAX_RATIO} TIMES" if ratio > MAX_RATIO else ""
             times = f"{figures['learning'] * 1e3:10.1f}{figures['products'] * 1e3:10.1f}"
             print(f"{method:<12}{times}{ratio:8.1f}   {figures['what']}{mark}")
 
 
 if __name__ == "__main__":
-    main()
+    run_parts(__doc__, {"products": products}, data=tuple(ROWS_A_LABEL))

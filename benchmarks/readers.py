@@ -1,25 +1,25 @@
-"""What a writer costs those who search: eight readers and one writer on one collection.
+"""How much a writer slows down searches: eight reader processes and one writer on one collection.
 
     python benchmarks/readers.py [--phases 6] [--seconds 3] [--readers 1 8] [--entries 30000]
 
-Each reader is a process with the collection opened for reading; it searches for one row at a time,
-k = 10, and catches up twice a second. The writer is a process that ingests 1,000 labelled rows a
-call, each call durable. Phases alternate: nobody writes, the writer writes, nobody writes, and so
-on, the first moments of each left out. p50 and p99 are of single searches over all readers and all
-phases of a kind, in milliseconds; "ratio" is p99 while writing over p99 while nobody does. "flat
-out" readers search without a pause; with more readers than cores they wait for each other, whoever
-writes. Paced ones search 50 times a second each, and the writer flat out or 10 calls a second. Data
-are CIFAR-10 CNN features if they are on this machine, else scikit-learn's digits.
+Each reader is a process that has opened the collection for reading; it searches for one row at a
+time, k = 10, and catches up twice a second. The writer is a process that ingests 1,000 labelled
+rows a call, each call durable. Idle phases and phases of writing alternate; the first moments of
+each do not count. p50 and p99 are of single searches over all readers and all phases of a kind, in
+milliseconds; "ratio" is p99 while writing divided by p99 while idle. "flat out" readers search
+without a pause; with more readers than cores they wait for each other even without a writer. Paced
+readers search 50 times a second each; the writer makes 10 calls a second, or as many as it can. The
+data are CIFAR-10 CNN features if they are on this machine, else scikit-learn's digits; seed 0.
 """
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import os
 import shutil
 import tempfile
 import time
+from argparse import Namespace
 from itertools import cycle, product
 from multiprocessing.queues import Queue
 from multiprocessing.sharedctypes import Synchronized
@@ -32,36 +32,36 @@ from numpy.typing import NDArray
 
 import everhash
 from everhash.bench import datasets
-from everhash.bench.machine import describe_machine
 from everhash.errors import DataMissingError
+from parts import run_parts
 
 SEED, BITS, K, CALL = 0, 64, 10, 1000
 SETTLE = 0.4
 """Seconds at the start of a phase that do not count."""
 CATCH_UP = 0.5
-"""Seconds between two times that a reader catches up."""
+"""Seconds after which a reader catches up again."""
 ENDED, CALMING, IDLE, STARTING, WRITING = range(5)
-"""Phases. What happens while things calm down or start is not counted."""
+"""Phases. Searches in CALMING and STARTING do not count."""
 Floats = NDArray[np.float32]
 
 
 class Setting(NamedTuple):
-    """Who is there, and how often they do what they do; 0 is as often as they can."""
+    """The number of readers and the pace of everybody; 0 is as fast as possible."""
 
     readers: int
     searches: float
-    """a second and reader"""
+    """Searches a second of each reader."""
     calls: float
-    """a second"""
+    """Calls a second of the writer."""
 
 
-class Heard(NamedTuple):
+class ReaderTimes(NamedTuple):
     """What a reader has measured, in seconds."""
 
     idle: list[float]
     writing: list[float]
     first: list[float]
-    """The first searches after catching up, which `writing` has too."""
+    """The first search after each catching up; these are in `writing` too."""
     catching_up: list[float]
 
 
@@ -73,7 +73,7 @@ class Stream(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """What the processes share."""
+    """The state that the processes share."""
 
     phase: Synchronized[int]
     ready: Semaphore
@@ -81,7 +81,7 @@ class Clock(NamedTuple):
 
 
 def load_stream() -> tuple[str, Stream]:
-    """Return a set's name, and its rows in an order that mixes labels."""
+    """Return the name of a data set, and its rows in random order."""
     try:
         data = datasets.load("cifar10-cnn")
         name, X, y = "CIFAR-10 CNN", data.X, data.y
@@ -104,9 +104,13 @@ def make_base(path: Path, stream: Stream, entries: int) -> None:
         collection.add(X[rows[half:]])
 
 
-def read(path: Path, queries: Floats, pace: float, clock: Clock, out: Queue[Heard]) -> None:
-    """Search until the end, and keep what each search took."""
-    heard, moved, collection = Heard([], [], [], []), False, everhash.open(path, readonly=True)
+def read(path: Path, queries: Floats, pace: float, clock: Clock, out: Queue[ReaderTimes]) -> None:
+    """Search until the end, and keep the time of each search."""
+    times, moved, collection = (
+        ReaderTimes([], [], [], []),
+        False,
+        everhash.open(path, readonly=True),
+    )
     collection.search(queries[:1], K)
     clock.ready.release()
     phase, due = clock.phase, time.perf_counter()
@@ -118,23 +122,23 @@ def read(path: Path, queries: Floats, pace: float, clock: Clock, out: Queue[Hear
         collection.search(query[None], K)
         end = time.perf_counter()
         if now in (IDLE, WRITING) and phase.value == now:
-            (heard.idle if now == IDLE else heard.writing).append(end - start)
+            (times.idle if now == IDLE else times.writing).append(end - start)
             if moved:
-                heard.first.append(end - start)
+                times.first.append(end - start)
         moved = False
         if end - caught_up > CATCH_UP:
             moved, caught_up = collection.catch_up(), time.perf_counter()
             if moved:
-                heard.catching_up.append(caught_up - end)
+                times.catching_up.append(caught_up - end)
         if pace:
             due = max(due + 1 / pace, time.perf_counter())
             time.sleep(max(0.0, due - time.perf_counter()))
     collection.close()
-    out.put(heard)
+    out.put(times)
 
 
 def write(path: Path, stream: Stream, pace: float, clock: Clock, calls: Synchronized[int]) -> None:
-    """Ingest call after call while it is the time to write."""
+    """Ingest call after call in the phases of writing."""
     rng, phase = np.random.default_rng(SEED), clock.phase
     with everhash.open(path) as collection:
         clock.ready.release()
@@ -151,7 +155,7 @@ def write(path: Path, stream: Stream, pace: float, clock: Clock, calls: Synchron
 
 
 def measure(path: Path, stream: Stream, setting: Setting, phases: int, seconds: float) -> None:
-    """Let readers and writer go through all phases, and print what the readers have measured."""
+    """Run readers and writer through all phases, and print what the readers have measured."""
     spawn = multiprocessing.get_context("spawn")
     clock = Clock(spawn.Value("i", CALMING), spawn.Semaphore(0))
     phase, calls, out = clock.phase, spawn.Value("i", 0), spawn.Queue()
@@ -174,10 +178,10 @@ def measure(path: Path, stream: Stream, setting: Setting, phases: int, seconds: 
         )[number % 2]:
             time.sleep(wait)
     phase.value = ENDED
-    heard = [out.get() for _ in queries]
+    times = [out.get() for _ in queries]
     for worker in workers:
         worker.join()
-    show(setting, heard, calls.value / (seconds * (phases // 2)))
+    show(setting, times, calls.value / (seconds * (phases // 2)))
 
 
 HEADING = (
@@ -186,11 +190,11 @@ HEADING = (
 )
 
 
-def show(setting: Setting, heard: list[Heard], calls: float) -> None:
+def show(setting: Setting, times: list[ReaderTimes], calls: float) -> None:
     """Print a line."""
     idle, writing, first, catching_up = (
         1000 * np.concatenate([np.array(part) for part in parts])
-        for parts in zip(*heard, strict=True)
+        for parts in zip(*times, strict=True)
     )
     (calm50, calm99), (busy50, busy99) = (np.percentile(t, (50, 99)) for t in (idle, writing))
     paced = f"{setting.searches:.0f} each" if setting.searches else "flat out"
@@ -203,16 +207,10 @@ def show(setting: Setting, heard: list[Heard], calls: float) -> None:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--phases", type=int, default=6)
-    parser.add_argument("--seconds", type=float, default=3.0)
-    parser.add_argument("--readers", type=int, nargs="+", default=[1, 8])
-    parser.add_argument("--entries", type=int, default=30_000)
-    args = parser.parse_args()
+def searches(args: Namespace) -> None:
+    """Print a line for each number of readers and each pace."""
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # of the processes to come
     name, stream = load_stream()
-    print(describe_machine())
     print(f"{name}, {args.entries:,} entries, half of them labelled, {BITS} bits, seed {SEED}")
     print(f"{args.phases} phases of {args.seconds:g} s, in turn idle and writing; milliseconds\n")
     print(HEADING)
@@ -226,4 +224,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_parts(
+        __doc__, {"searches": searches}, phases=6, seconds=3.0, readers=(1, 8), entries=30_000
+    )

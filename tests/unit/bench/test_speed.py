@@ -42,7 +42,9 @@ SMALL = {"search": 300, "asymmetric search": 300, "store": 300, "refresh": 100}
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run few rounds, small scenes, and every race anew."""
     monkeypatch.setattr(timing, "PATIENCE", 0.0)
-    monkeypatch.setattr(scale, "CALL", 100)
+    for name in ("CALL", "BATCH", "AT_LEAST"):
+        monkeypatch.setattr(scale, name, 100)
+    monkeypatch.setattr(scale.Scene, "rows", 300)
     for name, what in scale.WHAT.items():
         small = {key: min(getattr(what.usual, key), 300) for key in FEW}
         monkeypatch.setitem(scale.WHAT, name, what._replace(usual=replace(what.usual, **small)))
