@@ -20,7 +20,7 @@ Layout = Callable[[Sequence[Row]], Iterator[ReportPart]]
 MARK = "<!-- made by: everhash bench report -->"
 """First line of every report; pages without it are never overwritten."""
 INDEX = "README.md"
-GROUPS_TOLD = (
+GROUPS_EXPLAINED = (
     "Batch methods need all their rows at once, or keep them all, as SmartHash does; online "
     "methods learn each row as it comes. `everhash` is our method as it comes, `paper` the paper's."
 )
@@ -116,7 +116,7 @@ def parts(experiment: Experiment, rows: list[Row]) -> Iterator[ReportPart]:
     yield from filter(None, (part.strip() for part in experiment.text.split("\n\n")))
     yield from _missing(experiment, rows)
     if any(row["kind"] in ("retrieval", "growth") for row in rows):
-        yield GROUPS_TOLD
+        yield GROUPS_EXPLAINED
     for layout in dict.fromkeys(LAYOUTS.values()):
         of_layout = [row for its, row in known if its is layout]
         if of_layout:

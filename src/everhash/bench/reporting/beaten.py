@@ -89,13 +89,13 @@ def _sentence(found: Sequence[Win]) -> str:
 def _words(win: Win) -> str:
     form = win.column.form
     place = f"{win.column.words} " if win.column.words else ""
-    told = []
+    words = []
     if win.column.best == "high":
-        told.append(f"+{form(win.theirs - win.ours)}")
-        told.append(f"{win.deviations:.1f} sd" if win.deviations is not None else "one seed")
-        told += [f"{ratio(win.times)} the time"] if win.times is not None else []
+        words.append(f"+{form(win.theirs - win.ours)}")
+        words.append(f"{win.deviations:.1f} sd" if win.deviations is not None else "one seed")
+        words += [f"{ratio(win.times)} the time"] if win.times is not None else []
     return f"{place}{form(win.theirs)} against {form(win.ours)}" + (
-        f" ({', '.join(told)})" if told else ""
+        f" ({', '.join(words)})" if words else ""
     )
 
 

@@ -205,14 +205,14 @@ def setting(rows: Sequence[Row]) -> str:
 def _data(rows: Sequence[Row]) -> str:
     name = rows[0]["dataset"]
     what = f" ({datasets.describe(name).what})" if name in datasets.names() else ""
-    told = [f"{name}{what}"]
+    words = [f"{name}{what}"]
     if any("stream" in row for row in rows):
-        told += [
+        words += [
             f"{_range(row['stream'] for row in rows)} stream rows",
             f"{_range(row['ranked'] for row in rows)} entries",
             f"at most {rows[0]['queries']:,} queries",
         ]
-    return ", ".join(told)
+    return ", ".join(words)
 
 
 def _range(values: Iterable[int]) -> str:
@@ -230,12 +230,12 @@ def seeds(rows: Iterable[Row]) -> str:
         method = of_line[0]["method"]
         several = method if method == line else line
         counts.setdefault(group_of(method), {})[several] = min(cells.values())
-    told = []
+    words = []
     for group, of_lines in counts.items():
         usual = Counter(of_lines.values()).most_common(1)[0][0]
         others = [f"{line} {n}" for line, n in of_lines.items() if n != usual]
-        told.append(f"{group} {usual}" + (f" ({', '.join(others)})" if others else ""))
-    return ", ".join(told)
+        words.append(f"{group} {usual}" + (f" ({', '.join(others)})" if others else ""))
+    return ", ".join(words)
 
 
 def machines(rows: Iterable[Row]) -> str:

@@ -88,13 +88,13 @@ def shown(column: Column, value: float | None, best: str | None) -> str:
 
 def headings(columns: Sequence[Column]) -> list[str]:
     """Return the headings of columns; the group is named at its first column only."""
-    told, before = [], ""
+    titles, before = [], ""
     for column in columns:
-        told.append(f"{column.group} {column.title}".strip())
+        titles.append(f"{column.group} {column.title}".strip())
         if column.group == before and column.title:
-            told[-1] = column.title
+            titles[-1] = column.title
         before = column.group
-    return told
+    return titles
 
 
 def seconds(value: float) -> str:

@@ -173,8 +173,8 @@ def _races(rows: Sequence[Row]) -> Iterator[Race]:
     groups: dict[Against, list[Row]] = {}
     sizes = _sizes(rows)
     for row in rows:
-        told = (row[key] for key in ("peer_name", "dataset", "bits", "unit"))
-        groups.setdefault(Against(row["what"] + _at(row, sizes[row["what"]]), *told), []).append(
+        parts = (row[key] for key in ("peer_name", "dataset", "bits", "unit"))
+        groups.setdefault(Against(row["what"] + _at(row, sizes[row["what"]]), *parts), []).append(
             row
         )
     for about, group in sorted(groups.items()):
@@ -205,10 +205,10 @@ def _at(row: Row, names: Sequence[str]) -> str:
 
 
 def _listed(title: str, items: Iterable[str]) -> Iterator[ReportPart]:
-    told = tuple(items)
-    if told:
+    parts = tuple(items)
+    if parts:
         yield f"**{title}:**"
-        yield Bullets(told)
+        yield Bullets(parts)
 
 
 def _number(value: float | None) -> str:

@@ -86,15 +86,15 @@ def _against(
     """Yield the source of the published figures, and the difference of ours."""
     yield f"Published: {PAPER}, measured on {FEATURES[dataset]}, on the authors' machine."
     column = Column("", "", "", mean_average_precision(stored, "hamming"), at_bits(TIMED_AT))
-    told = []
+    parts = []
     for method, line in known.items():
         here, there = column.value(lines.get(method, ())), line.score(TIMED_AT)
         if here is not None and there:
             off = here / there - 1
             mark = f" (**more than {TOLERATED:.0%} below**)" if off < -TOLERATED else ""
-            told.append(f"{method} {here:.3f} here, {there:.2f} published, {off:+.0%}{mark}")
-    if told:
-        yield f"At {TIMED_AT} bits by Hamming distance: {'; '.join(told)}."
+            parts.append(f"{method} {here:.3f} here, {there:.2f} published, {off:+.0%}{mark}")
+    if parts:
+        yield f"At {TIMED_AT} bits by Hamming distance: {'; '.join(parts)}."
 
 
 def _costs(rows: list[Row], lines: Lines) -> Iterator[ReportPart]:

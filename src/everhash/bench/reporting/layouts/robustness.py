@@ -143,10 +143,10 @@ def _places(rows: Sequence[Row]) -> Iterator[tuple[str, Where, int]]:
     for block, name in zip(there, names, strict=True):
         twice = names.count(name) > 1
         for bits in widths(block):
-            told = [name]
-            told += [f"{block[0]['rows_a_label']} rows a label"] if twice else []
-            told += [f"{bits} bits"] if len(widths(block)) > 1 else []
-            yield ", ".join(told), _within(block, bits), bits
+            parts = [name]
+            parts += [f"{block[0]['rows_a_label']} rows a label"] if twice else []
+            parts += [f"{bits} bits"] if len(widths(block)) > 1 else []
+            yield ", ".join(parts), _within(block, bits), bits
 
 
 def _within(block: list[Row], bits: int) -> Where:

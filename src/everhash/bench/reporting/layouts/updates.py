@@ -100,7 +100,7 @@ def _picture(rows: Sequence[Row], lines: Lines, bits: int) -> Plot:
         f"{common.slug(rows, bits)}-updates",
         f"mAP against bit updates: {common.block_name(rows, bits)}",
         "mAP by mapping and Hamming distance against what it costs to keep an entry up to date; "
-        f"up and to the left is better; numbers after a name are its options: {_told(lines)}.",
+        f"up and to the left is better; numbers after a name are its options: {_options(lines)}.",
         tuple(panels),
         2,
     )
@@ -135,7 +135,7 @@ def _short(rows: Sequence[Row]) -> str:
     return f"{rows[0]['method']} {_values(rows)}".strip()
 
 
-def _told(lines: Lines) -> str:
+def _options(lines: Lines) -> str:
     """Return the names of the options that the values belong to."""
     names: dict[str, list[str]] = {}
     for of_line in lines.values():
