@@ -1,4 +1,4 @@
-"""`everhash advise`: what a choice of bits and labels a cycle means."""
+"""`everhash advise`: the costs of a choice of bits and labels a cycle."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from everhash.learn.advice import Advice
-from everhash.learn.advice import advise as work_out
+from everhash.learn.advice import advise as compute_advice
 
 
 def advise(
@@ -22,11 +22,11 @@ def advise(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Work out width, storage, refresh cost and the chance of clashing functions.
+    """Compute width, storage, refresh cost and the chance that two hash functions are equal.
 
     Example: everhash advise 397 --bits 32
     """
-    advice = work_out(labels, bits, labels_per_cycle)
+    advice = compute_advice(labels, bits, labels_per_cycle)
     if as_json:
         typer.echo(json.dumps(advice.as_dict()))
         return

@@ -1,4 +1,4 @@
-"""What commands share: the collection they work on, and ids and labels given as text."""
+"""Arguments that several commands have: the collection, and ids and labels typed as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import everhash
-from everhash.cli.formatting import shown
+from everhash.cli.formatting import printable
 from everhash.cli.terminal import waiting
 from everhash.collection.collection import Collection
 from everhash.errors import UnknownIdError, UnknownNameError
@@ -21,7 +21,7 @@ INT64 = range(-(2**63), 2**63)
 
 
 def file_argument(what: str) -> Any:
-    """Return an argument that names a file; that it cannot be read is for the command to say."""
+    """Return an argument for a file, which the command itself checks, not Typer."""
     return typer.Argument(help=what, show_default=False, readable=False)
 
 
@@ -34,40 +34,40 @@ Features = Annotated[
 
 
 @contextmanager
-def opened(
+def open_collection(
     path: Path, *, readonly: bool = False, durability: str = "commit"
 ) -> Iterator[Collection]:
-    """Open a collection; the first time on a machine that compiles kernels."""
+    """Open a collection; the first time on a machine this compiles the kernels."""
     with waiting():
         collection = everhash.open(path, readonly=readonly, durability=durability)
     with collection:
         yield collection
 
 
-def meant_ids(collection: Collection, given: Iterable[str]) -> list[Id]:
-    """Return ids typed as text: the text if the collection has it, else the number it is."""
-    return [_meant_id(collection, text) for text in given]
+def parse_ids(collection: Collection, texts: Iterable[str]) -> list[Id]:
+    """Return ids typed as text: the text if the collection has that id, else the number."""
+    return [_parse_id(collection, text) for text in texts]
 
 
-def _meant_id(collection: Collection, text: str) -> Id:
+def _parse_id(collection: Collection, text: str) -> Id:
     candidates: list[Id] = [text]
     if re.fullmatch(r"-?[0-9]{1,19}", text) and int(text) in INT64:
         candidates.append(int(text))
-    taken = [value for value in candidates if value in collection]
-    if len(taken) > 1:  # one of the two may be an entry that was removed
-        taken = [value for value in taken if _lives(collection, value)] or taken
-    return (taken or candidates)[0]
+    used = [value for value in candidates if value in collection]
+    if len(used) > 1:  # one of the two may be the id of a removed entry
+        used = [value for value in used if _has_entry(collection, value)] or used
+    return (used or candidates)[0]
 
 
-def _lives(collection: Collection, value: Id) -> bool:
+def _has_entry(collection: Collection, value: Id) -> bool:
     try:
         return bool(collection.get([value]))
     except UnknownIdError:
         return False
 
 
-def meant_label(collection: Collection, text: str) -> Hashable:
-    """Return a label typed as text: the text, unless it is known only as a number."""
+def parse_label(collection: Collection, text: str) -> Hashable:
+    """Return a label typed as text: the text, unless the collection knows it only as a number."""
     unknown = collection.hasher.unknown
     if not unknown([text]):
         return text
@@ -81,11 +81,11 @@ def meant_label(collection: Collection, text: str) -> Hashable:
     return text
 
 
-def known_labels(collection: Collection, given: Iterable[str]) -> list[Hashable]:
-    """Return labels typed as text, all of which the collection knows."""
-    labels = [meant_label(collection, text) for text in given]
+def known_labels(collection: Collection, texts: Iterable[str]) -> list[Hashable]:
+    """Return labels typed as text; raise if the collection has not seen one of them."""
+    labels = [parse_label(collection, text) for text in texts]
     for label in collection.hasher.unknown(labels):
         raise UnknownNameError(
-            f"label {shown(label)!r} has not been seen", hint="`everhash export` lists labels"
+            f"label {printable(label)!r} has not been seen", hint="`everhash export` lists labels"
         )
     return labels

@@ -1,4 +1,4 @@
-"""`everhash bench`: run experiments, report on their rows, hold two runs against each other."""
+"""`everhash bench`: run experiments, report on their rows, compare two runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from everhash.cli.compare import compare
-from everhash.cli.formatting import counted, shown
+from everhash.cli.extras import require
+from everhash.cli.formatting import counted, printable
 from everhash.errors import InputError, OptionError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 RESULTS = Path("everhash-results")
 bench = typer.Typer(
     name="bench",
-    help="Run the paper's experiments, and ours, and report on them.",
+    help="Run the experiments of the paper and our own, and report on them.",
     no_args_is_help=True,
 )
 bench.command("compare")(compare)
@@ -35,7 +36,7 @@ Name = Annotated[str, typer.Argument(help="An experiment by name, or a .toml fil
 
 @bench.command("list")
 def list_() -> None:
-    """Show the experiments and data sets there are.
+    """List the experiments and the data sets.
 
     Example: everhash bench list
     """
@@ -53,33 +54,41 @@ def list_() -> None:
     typer.echo("  or any file of your own: run NAME --data FILE --features COL --label COL")
 
 
+Seeds = Annotated[
+    int | None,
+    typer.Option(min=1, help="Orderings of the stream. Default: as in the experiment."),
+]
+Methods = Annotated[
+    str | None, typer.Option(help="all, online, batch, or names separated by commas.")
+]
+Bits = Annotated[str | None, typer.Option(help="Lengths of codes, separated by commas.")]
+Data = Annotated[
+    str | None,
+    typer.Option(help="Run on this data set instead: a name, or a file of your own."),
+]
+Features = Annotated[
+    str | None, typer.Option(help="Of your own file: its column or columns of features.")
+]
+Label = Annotated[str | None, typer.Option(help="Of your own file: its column of labels.")]
+Jobs = Annotated[int, typer.Option(min=1, max=256, help="Processes, one thread each.")]
+RowsPath = Annotated[
+    Path | None, typer.Option(help="File for the rows. Default: everhash-results/NAME.jsonl.")
+]
+
+
 @bench.command()
 def run(
     name: Name,
-    seeds: Annotated[
-        int | None,
-        typer.Option(min=1, help="Orderings of the stream; as the experiment says if left."),
-    ] = None,
-    methods: Annotated[
-        str | None, typer.Option(help="all, online, batch, or names with commas between.")
-    ] = None,
-    bits: Annotated[str | None, typer.Option(help="Lengths of codes, with commas between.")] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(help="Run on this set instead: a name, or a file of your own."),
-    ] = None,
-    features: Annotated[
-        str | None, typer.Option(help="Of your own file: its column or columns of features.")
-    ] = None,
-    label: Annotated[
-        str | None, typer.Option(help="Of your own file: its column of labels.")
-    ] = None,
-    jobs: Annotated[int, typer.Option(min=1, max=256, help="Processes, one thread each.")] = 1,
-    rows: Annotated[
-        Path | None, typer.Option(help="Where rows are kept; everhash-results/NAME.jsonl if left.")
-    ] = None,
+    seeds: Seeds = None,
+    methods: Methods = None,
+    bits: Bits = None,
+    data: Data = None,
+    features: Features = None,
+    label: Label = None,
+    jobs: Jobs = 1,
+    rows: RowsPath = None,
 ) -> None:
-    """Run an experiment and print its tables. What has been run before is not run again.
+    """Run an experiment and print its tables. Runs that have rows already are skipped.
 
     Example: everhash bench run table1 --data digits --seeds 1
     """
@@ -94,14 +103,16 @@ def run(
     file = RowFile(rows or RESULTS / f"{loaded.name}.jsonl")
     compile_kernels()
     failures = _run(tasks, file, jobs, source)
-    wanted = set(tasks)
-    found = [row for row in file.rows if _task(row) in wanted]
+    planned = set(tasks)
+    found = [row for row in file.rows if _task(row) in planned]
     typer.echo(report.text(plan, found))
-    typer.echo(f"rows: {shown(file.path)} (everhash bench report {shown(file.path)})", err=True)
+    typer.echo(
+        f"rows: {printable(file.path)} (everhash bench report {printable(file.path)})", err=True
+    )
     if failures:
         raise InputError(
             f"{len(failures)} of {len(tasks)} runs failed, the first with {failures[0].why}",
-            hint="the others have their rows; run the same command again to try these once more",
+            hint="the others have their rows; repeat the command to try the failed ones again",
         )
 
 
@@ -112,7 +123,7 @@ def _task(row: Row) -> Task:
 
 
 def _source(data: str | None, features: str | None, label: str | None) -> Source | None:
-    """Return the user's own file, named by its content so that rows of two files never mix."""
+    """Return the user's own file, named by a hash of its content so that rows never mix."""
     from everhash.bench import datasets
     from everhash.bench.runner import Source
 
@@ -123,7 +134,7 @@ def _source(data: str | None, features: str | None, label: str | None) -> Source
     path = Path(data)
     if not path.is_file():
         raise UnknownNameError(
-            f"{shown(data)} is neither a data set nor a file",
+            f"{printable(data)} is neither a data set nor a file",
             hint=f"there are {', '.join(datasets.names())}",
         )
     if not (features and label):
@@ -140,7 +151,7 @@ def _narrowed(
     bits: str | None,
     data: str | None,
 ) -> Experiment:
-    """Return an experiment with what the command line asks for in place of what it says."""
+    """Return an experiment with the options of the command line in place of its own."""
     changes: dict[str, Any] = {}
     if seeds is not None:
         changes |= {"seeds": seeds, "batch_seeds": seeds}
@@ -148,7 +159,7 @@ def _narrowed(
         changes["methods"] = methods
     if bits is not None:
         if not all(part.strip().isdigit() for part in bits.split(",")):
-            raise OptionError(f"--bits must be numbers with commas between, got {bits!r}")
+            raise OptionError(f"--bits must be numbers separated by commas, got {bits!r}")
         changes["bits"] = tuple(int(part) for part in bits.split(","))
     if data is not None:
         changes["dataset"] = data
@@ -156,10 +167,10 @@ def _narrowed(
 
 
 def _run(tasks: list[Task], file: RowFile, jobs: int, source: Source | None) -> list[Failure]:
-    """Run what is missing, with a bar that says how long it will take."""
+    """Run the tasks that have no rows yet, with a progress bar."""
     from everhash.bench.runner import Failure, run
 
-    there = sum(task in file.done for task in tasks)
+    done = sum(task in file.done for task in tasks)
     console = Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"),
@@ -169,7 +180,7 @@ def _run(tasks: list[Task], file: RowFile, jobs: int, source: Source | None) -> 
         console=console,
         disable=not sys.stderr.isatty(),
     ) as progress:
-        bar = progress.add_task("running", total=len(tasks), completed=there)
+        bar = progress.add_task("running", total=len(tasks), completed=done)
 
         def report(result: Row | Failure) -> None:
             failed = isinstance(result, Failure)
@@ -189,7 +200,7 @@ def _took(row: Row) -> str:
 
 PUBLISHED = Path("docs/results")
 FOLDERS = (PUBLISHED, RESULTS)
-"""Where rows are looked for; what the second has overrules the first."""
+"""Folders with files of rows; a row of the second replaces the same row of the first."""
 
 
 @bench.command("report")
@@ -197,59 +208,63 @@ def report_(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Files of rows, or experiments by name. Default: all that have rows in "
+            help="Files of rows, or names of experiments. Default: all that have rows in "
             "everhash-results/ or docs/results/."
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = PUBLISHED,
 ) -> None:
-    """Write tables and figures of rows that there are, a page an experiment. Nothing is run.
+    """Write tables and figures, one page an experiment, from rows of earlier runs.
 
     Example: everhash bench report table1 --out docs/results
     """
+    require("plot")
+
     from everhash.bench import report
     from everhash.bench.rows import read_rows
 
     for name, paths in _row_files(names or _with_rows()).items():
         rows = read_rows(paths)
         if not rows:
-            raise InputError(f"{shown(paths[0])} has no rows yet")
+            raise InputError(f"{printable(paths[0])} has no rows yet")
         page, *figures = report.write(_reported(name), rows, out)
-        typer.echo(f"{shown(page)} ({counted(len(rows), 'row')}, {counted(len(figures), 'file')})")
-    typer.echo(shown(report.write_index(out)))
+        typer.echo(
+            f"{printable(page)} ({counted(len(rows), 'row')}, {counted(len(figures), 'file')})"
+        )
+    typer.echo(printable(report.write_index(out)))
 
 
 def _with_rows() -> list[str]:
     """Return the names of all experiments that have rows."""
-    there = sorted({path.stem for folder in FOLDERS for path in folder.glob("*.jsonl")})
-    if not there:
+    names = sorted({path.stem for folder in FOLDERS for path in folder.glob("*.jsonl")})
+    if not names:
         raise InputError(
             f"no rows in {' or '.join(map(str, FOLDERS))}",
             hint="'everhash bench run table1 --data digits --seeds 1' makes some",
         )
-    return there
+    return names
 
 
 def _row_files(names: list[str]) -> dict[str, list[Path]]:
-    """Return the files of each experiment, where later ones overrule earlier ones."""
+    """Return the files of each experiment; rows of a later file replace those of an earlier one."""
     files: dict[str, list[Path]] = {}
     for name in names:
         if name.endswith(".jsonl"):
             files.setdefault(Path(name).stem, []).append(Path(name))
             continue
-        called = Path(name).stem if name.endswith(".toml") else name
-        there = [path for folder in FOLDERS if (path := folder / f"{called}.jsonl").is_file()]
-        if not there:
+        stem = Path(name).stem if name.endswith(".toml") else name
+        found = [path for folder in FOLDERS if (path := folder / f"{stem}.jsonl").is_file()]
+        if not found:
             raise UnknownNameError(
                 f"no rows of {name!r} in {' or '.join(map(str, FOLDERS))}",
                 hint=f"'everhash bench run {name}' makes them; or name a .jsonl file of rows",
             )
-        files.setdefault(name, []).extend(there)
+        files.setdefault(name, []).extend(found)
     return files
 
 
 def _reported(name: str) -> Experiment:
-    """Return an experiment by name; one that nobody knows any more has a name and nothing else."""
+    """Return an experiment by name; one that no longer exists has a name and no runs."""
     from everhash.bench import experiment
 
     if name.endswith(".toml") or name in experiment.names():

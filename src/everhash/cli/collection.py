@@ -1,4 +1,4 @@
-"""`everhash create | stats | verify | snapshot | restore`: a collection as a whole."""
+"""`everhash create | stats | verify | snapshot | restore`: commands on a whole collection."""
 
 from __future__ import annotations
 
@@ -13,48 +13,59 @@ from rich.text import Text
 
 import everhash
 from everhash import limits, peers
-from everhash.cli.arguments import AsJson, File, file_argument, opened
-from everhash.cli.formatting import counted, print_json, short, shown, size
+from everhash.cli.arguments import AsJson, File, file_argument, open_collection
+from everhash.cli.formatting import counted, print_json, printable, short, size
 from everhash.cli.terminal import waiting
 from everhash.errors import CollectionFileError
 from everhash.learn.options import whole_number
 
 Copy = Annotated[Path, file_argument("The snapshot's file.")]
+NewFile = Annotated[Path, file_argument("The new file.")]
+Dim = Annotated[int, typer.Option(help="Features a row.", show_default=False)]
+Bits = Annotated[int, typer.Option(help="Hash functions a cycle; bits of a code.")]
+LabelsPerCycle = Annotated[
+    int | None, typer.Option(help="Labels a cycle. Default: 4 ceil(log2 k), at most k.")
+]
+Method = Annotated[
+    str, typer.Option(help="The method that learns codes; see everhash methods for a list.")
+]
+Learner = Annotated[
+    Literal["exact", "sgd"] | None,
+    typer.Option(help="How everhash learns: exactly, or by gradient steps. Default: exact."),
+]
+RandomFeatures = Annotated[
+    int | None,
+    typer.Option(help="Random features beside the rows' own; 0 is linear. Default: 1000."),
+]
+Classes = Annotated[
+    int | None,
+    typer.Option(help="The most labels, for methods that need it in advance: hcoh, hmoh."),
+]
+Coding = Annotated[
+    Literal["home", "full"],
+    typer.Option(help="Bits of an unlabelled entry: of its home cycle, or of all cycles."),
+]
+NoFeatures = Annotated[
+    bool,
+    typer.Option("--no-features", help="Keep no features: smaller, but no refresh."),
+]
+Seed = Annotated[int, typer.Option(help="Seed of all random numbers.")]
 
 
 def create(
-    path: Annotated[Path, file_argument("The new file.")],
-    dim: Annotated[int, typer.Option(help="Features a row.", show_default=False)],
-    bits: Annotated[int, typer.Option(help="Hash functions a cycle; bits of a code.")] = 32,
-    labels_per_cycle: Annotated[
-        int | None, typer.Option(help="Labels a cycle. Default: 4 ceil(log2 k), at most k.")
-    ] = None,
-    method: Annotated[
-        str, typer.Option(help="How codes are learned; everhash methods lists what there is.")
-    ] = "everhash",
-    learner: Annotated[
-        Literal["exact", "sgd"] | None,
-        typer.Option(help="How everhash learns: exactly, or by gradient steps. Default: exact."),
-    ] = None,
-    features: Annotated[
-        int | None,
-        typer.Option(help="Random features beside the rows' own; 0 is linear. Default: 1000."),
-    ] = None,
-    classes: Annotated[
-        int | None,
-        typer.Option(help="Labels that may come, for methods that must know: hcoh, hmoh."),
-    ] = None,
-    coding: Annotated[
-        Literal["home", "full"],
-        typer.Option(help="Unlabelled entries keep their home cycle's bits, or those of all."),
-    ] = "home",
-    no_features: Annotated[
-        bool,
-        typer.Option("--no-features", help="Keep no features: smaller, but no refresh."),
-    ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of all that is drawn.")] = 0,
+    path: NewFile,
+    dim: Dim,
+    bits: Bits = 32,
+    labels_per_cycle: LabelsPerCycle = None,
+    method: Method = "everhash",
+    learner: Learner = None,
+    features: RandomFeatures = None,
+    classes: Classes = None,
+    coding: Coding = "home",
+    no_features: NoFeatures = False,
+    seed: Seed = 0,
 ) -> None:
-    """Make a collection: one file, still empty.
+    """Create an empty collection in a new file.
 
     Example: everhash create shop.ever --dim 384 --bits 32
     """
@@ -71,15 +82,15 @@ def create(
     ).close()
     what = "" if method == "everhash" else f" by {method}"
     width = f"{hasher.bits} bits a code" if "bits" in hasher.get_params() else "a class a code"
-    typer.echo(f"created {shown(path)}: {counted(dim, 'feature')} a row, {width}{what}")
+    typer.echo(f"created {printable(path)}: {counted(dim, 'feature')} a row, {width}{what}")
 
 
 def stats(path: File, as_json: AsJson = False) -> None:
-    """Show what a collection holds and what it costs; also while another process writes.
+    """Show the contents and the size of a collection; works while another process writes.
 
     Example: everhash stats shop.ever --json
     """
-    with opened(path, readonly=True) as collection:
+    with open_collection(path, readonly=True) as collection:
         found = collection.stats()
         learner = collection.hasher.get_params().get("learner")
     entries = found["entries"]
@@ -87,7 +98,7 @@ def stats(path: File, as_json: AsJson = False) -> None:
     if as_json:
         print_json(found)
         return
-    table = Table(title=Text(shown(path.name)), show_header=False)
+    table = Table(title=Text(printable(path.name)), show_header=False)
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_column(style="dim")
@@ -117,9 +128,9 @@ def _contents(found: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def _learning(found: dict[str, Any], learner: str | None) -> list[tuple[str, str, str]]:
-    """Say how the mapping is learned, and how good it was on rows that it had not learned yet."""
+    """Return rows on the learner, and on its accuracy before it learned each row."""
     record = found["learned"]
-    if learner is None:  # a method of the literature
+    if learner is None:  # a method of another paper
         return []
     if record is None:
         return [("learner", learner, "by gradient steps")]
@@ -132,9 +143,13 @@ def _learning(found: dict[str, Any], learner: str | None) -> list[tuple[str, str
 
 
 def _kept(found: dict[str, Any]) -> str:
-    """Say how labelled entries are kept."""
-    words = peers.describe(found["method"]).codewords
-    return "by codeword: never stale" if words else "by their own bits: the method has no words"
+    """Return how labelled entries are stored."""
+    has_codewords = peers.describe(found["method"]).codewords
+    return (
+        "by codeword: never stale"
+        if has_codewords
+        else "by their own bits: the method has no codewords"
+    )
 
 
 def _state(found: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -143,7 +158,7 @@ def _state(found: dict[str, Any]) -> list[tuple[str, str, str]]:
     flipped = "" if last is None else f"UTC; {short(last['bits_flipped'])} bits rewritten"
     version, newest = found["mapping_version"], found["hasher_version"]
     return [
-        ("stale bits", f"{found['stale_bits']:,}", "what a refresh rewrites, at most"),
+        ("stale bits", f"{found['stale_bits']:,}", "the most that a refresh rewrites"),
         ("last refresh", when, flipped),
         ("mapping version", _version(version), "of entries kept by their bits"),
         ("  newest", _version(newest), "of queries and codewords"),
@@ -156,9 +171,9 @@ def _version(version: int | None) -> str:
 
 
 def verify(path: File, as_json: AsJson = False) -> None:
-    """Read all of a file, hold it against its checksums, and encode its entries again.
+    """Check all of a file: its checksums, and the codes of its entries, by encoding them again.
 
-    Names what is damaged, and then ends with exit code 5.
+    If something is damaged, names it and ends with exit code 5.
 
     Example: everhash verify shop.ever
     """
@@ -171,35 +186,35 @@ def verify(path: File, as_json: AsJson = False) -> None:
         typer.echo(f"ok: {entries} in {counted(found.parts, 'part')}")
     else:
         for problem in found.problems:
-            typer.echo(f"damaged: {shown(problem)}")
+            typer.echo(f"damaged: {printable(problem)}")
     if found.problems:
         raise CollectionFileError(
             f"{path}: {counted(len(found.problems), 'problem')} found",
-            hint="make it anew from a snapshot: everhash restore COPY PATH",
+            hint="restore it from a snapshot: everhash restore COPY PATH",
         )
 
 
 def snapshot(path: File, copy: Copy) -> None:
-    """Copy a collection as it is now to a new file; also while another process writes.
+    """Copy a collection to a new file; works while another process writes.
 
     Example: everhash snapshot shop.ever monday.ever
     """
-    with opened(path, readonly=True) as collection:
+    with open_collection(path, readonly=True) as collection:
         collection.snapshot(copy)
         entries = counted(len(collection), "entry", "entries")
-    typer.echo(f"snapshot {shown(copy)}: {entries}, {size(copy.stat().st_size)}")
+    typer.echo(f"snapshot {printable(copy)}: {entries}, {size(copy.stat().st_size)}")
 
 
 def restore(
     copy: Copy,
     path: Annotated[Path, file_argument("The new collection's file.")],
 ) -> None:
-    """Make a collection from a snapshot, after reading all of it.
+    """Check a snapshot, and make a collection from it.
 
     Example: everhash restore monday.ever shop.ever
     """
     with waiting():
         everhash.restore(copy, path)
-    with opened(path, readonly=True) as collection:
+    with open_collection(path, readonly=True) as collection:
         entries = counted(len(collection), "entry", "entries")
-    typer.echo(f"restored {shown(path)}: {entries}, {size(path.stat().st_size)}")
+    typer.echo(f"restored {printable(path)}: {entries}, {size(path.stat().st_size)}")

@@ -1,4 +1,4 @@
-"""`everhash bench compare`: hold two files of results against each other."""
+"""`everhash bench compare`: compare two files of results."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from rich.table import Table
 from rich.text import Text
 
 from everhash.cli.arguments import AsJson, file_argument
-from everhash.cli.formatting import counted, print_json, shown
+from everhash.cli.formatting import counted, print_json, printable
 from everhash.errors import InputError
 
 if TYPE_CHECKING:
     from everhash.bench.compare import Change, Comparison, Pace
     from everhash.bench.task import Row, Task
 
-LISTED = 5
-"""Kinds of runs named that only one file has."""
+MAX_NAMED_RUNS = 5
+"""Runs named that only one file has; the rest are counted."""
 
 
 def compare(
@@ -38,26 +38,26 @@ def compare(
         float,
         typer.Option(
             min=1,
-            help="By what factor a method's times may rise: the geometric mean over all its runs.",
+            help="Factor by which a method's times may rise: the geometric mean over all its runs.",
         ),
     ] = 1.5,
     most: Annotated[
-        int, typer.Option(min=0, help="Lines a table may have; --json has them all.")
+        int, typer.Option(min=0, help="The most lines of a table; --json has them all.")
     ] = 20,
     as_json: AsJson = False,
 ) -> None:
     """Show what is better and what is worse in B than in A; exit with 1 if there is a regression.
 
-    Rows of the same run are compared. Scores are the same to the last digit unless the code has
-    changed, so every difference is shown. Times are noisy, so only their mean is looked at, and
-    only if both files are of one machine is it a regression.
+    Compares rows of the same run. Scores are the same to the last digit unless the code has
+    changed, so every difference is shown. Times are noisy, so only their mean is compared, and it
+    is a regression only if both files come from one machine.
 
     Example: everhash bench compare before.jsonl everhash-results/table1.jsonl
     """
-    from everhash.bench import compare as comparing
+    from everhash.bench.compare import compare as compare_rows
 
     before, after = (_rows(path) for path in (a, b))
-    found = comparing.compare(before, after, tolerance=tolerance, slower=slower)
+    found = compare_rows(before, after, tolerance=tolerance, slower=slower)
     if as_json:
         print_json(_as_dict(found))
     else:
@@ -72,7 +72,7 @@ def _rows(path: Path) -> list[Row]:
     rows = read_rows([path])
     if not rows:
         raise InputError(
-            f"{shown(path)}: no row of results",
+            f"{printable(path)}: no row of results",
             hint="name files that 'everhash bench run' has written",
         )
     return rows
@@ -89,14 +89,14 @@ def _show(found: Comparison, most: int) -> None:
         (_table_of_times(paces[:most]), len(paces)),
     ):
         if lines > most:
-            table.caption = f"and {lines - most:,} more; raise --most, or take --json"
+            table.caption = f"and {lines - most:,} more; raise --most, or use --json"
         if lines:
             console.print(table)
     for only, file in ((found.only_before, "a"), (found.only_after, "b")):
         if only:
             console.print(Text(f"only in {file}: {_listed(only, names)}"), soft_wrap=True)
     for note in found.notes:
-        console.print(Text(shown(note), style="yellow"), soft_wrap=True)
+        console.print(Text(printable(note), style="yellow"), soft_wrap=True)
     style = "bold red" if found.regressions else ""
     console.print(Text(_summary(found), style=style), soft_wrap=True)
 
@@ -108,9 +108,10 @@ def _table_of_changes(changes: list[Change], names: dict[Task, str]) -> Table:
     for change in changes:
         old, new = change.before, change.after
         rise = "" if old is None or new is None else _rise(new - old)
-        words, style = _verdict(change)
-        told = (shown(names[change.task]), shown(change.figure), _figure(old), _figure(new), rise)
-        table.add_row(*map(Text, told), Text(words, style=style))
+        verdict, style = _verdict(change)
+        names_and_figures = (printable(names[change.task]), printable(change.figure))
+        cells = (*names_and_figures, _figure(old), _figure(new), rise)
+        table.add_row(*map(Text, cells), Text(verdict, style=style))
     return table
 
 
@@ -123,7 +124,7 @@ def _rise(value: float) -> str:
 
 
 def _verdict(change: Change) -> tuple[str, str]:
-    """Return a word for a change, and how it looks."""
+    """Return the verdict on a change, and its style."""
     if change.after is None:
         return "gone", "bold red" if change.regression else ""
     if change.before is None:
@@ -141,19 +142,24 @@ def _table_of_times(paces: list[Pace]) -> Table:
         table.add_column(column, justify="right" if column in ("runs", "b / a") else "left")
     for pace in paces:
         style = "bold red" if pace.regression else ""
-        cells = (shown(pace.method), shown(pace.time), f"{pace.runs:,}", f"{pace.ratio:.2f}")
+        cells = (
+            printable(pace.method),
+            printable(pace.time),
+            f"{pace.runs:,}",
+            f"{pace.ratio:.2f}",
+        )
         table.add_row(*map(Text, cells), Text(pace.verdict, style=style))
     return table
 
 
 def _listed(tasks: list[Task], names: dict[Task, str]) -> str:
-    """Return how many runs there are, and the first of what they are."""
+    """Return the number of runs, and the names of the first few."""
     seeds: dict[str, list[str]] = {}
     for task in tasks:
         seeds.setdefault(names[replace(task, seed=0)], []).append(str(task.seed))
     kinds = [f"{name}, seed {' and '.join(numbers)}" for name, numbers in seeds.items()]
-    more = f"; and {len(kinds) - LISTED} more" if len(kinds) > LISTED else ""
-    return f"{counted(len(tasks), 'run')}: {shown('; '.join(kinds[:LISTED]))}{more}"
+    more = f"; and {len(kinds) - MAX_NAMED_RUNS} more" if len(kinds) > MAX_NAMED_RUNS else ""
+    return f"{counted(len(tasks), 'run')}: {printable('; '.join(kinds[:MAX_NAMED_RUNS]))}{more}"
 
 
 def _summary(found: Comparison) -> str:
@@ -170,10 +176,10 @@ def _summary(found: Comparison) -> str:
 
 
 def _as_dict(found: Comparison) -> dict[str, Any]:
-    """Return everything, as JSON has it."""
+    """Return the comparison as values for JSON."""
     from everhash.bench.rows import plain
 
-    def told(change: Change) -> dict[str, Any]:
+    def as_row(change: Change) -> dict[str, Any]:
         cell = {key: value for key, value in change.task.as_row().items() if key != "seed"}
         return {**cell, **{k: v for k, v in change._asdict().items() if k != "task"}}
 
@@ -182,7 +188,7 @@ def _as_dict(found: Comparison) -> dict[str, Any]:
             {
                 "common": len(found.common),
                 "regressions": found.regressions,
-                "figures": [told(change) for change in found.changes],
+                "figures": [as_row(change) for change in found.changes],
                 "times": [pace._asdict() for pace in found.paces],
                 "only_before": [task.as_row() for task in found.only_before],
                 "only_after": [task.as_row() for task in found.only_after],

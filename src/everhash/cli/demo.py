@@ -1,4 +1,4 @@
-"""`everhash demo`: handwritten digits stream into a collection label by label; the codes grow."""
+"""`everhash demo`: stream handwritten digits into a collection, label by label."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from rich.table import Table
 
 import everhash
 from everhash.cli.demo_serve import PACE, PORT, Scans, is_scan, serve_scans
-from everhash.cli.formatting import shown
-from everhash.cli.picture import PICTURES, Checkpoint, draw
-from everhash.cli.refresh import in_words
+from everhash.cli.extras import missing, require
+from everhash.cli.formatting import printable
+from everhash.cli.picture import FORMATS, Checkpoint, draw
+from everhash.cli.refresh import summary
 from everhash.cli.terminal import compile_kernels
 from everhash.codes import asymmetric
 from everhash.collection.collection import Collection
@@ -35,11 +36,11 @@ from everhash.metrics import mean_average_precision
 DIM, BITS, LABELS_PER_CYCLE, QUERIES = 64, 32, 5, 297
 ROWS = 1500
 NEAREST = 5
-"""Entries shown for a query."""
+"""Entries printed for a query."""
 
 
 class Stream(NamedTuple):
-    """Rows in order of arrival, their true labels, and which of them come without."""
+    """Rows in order of arrival, their true labels, and which rows arrive without a label."""
 
     X: NDArray[np.float32]
     y: NDArray[np.int64]
@@ -47,41 +48,46 @@ class Stream(NamedTuple):
 
 
 class Queries(NamedTuple):
-    """Rows that are in no collection, and their labels."""
+    """Rows that are not in the collection, and their labels."""
 
     X: NDArray[np.float32]
     y: NDArray[np.int64]
 
 
+PictureFile = Annotated[
+    Path, typer.Option("--picture", "-p", help="Where to write the picture.", readable=False)
+]
+DemoFile = Annotated[
+    Path, typer.Option("--file", "-f", help="Where to make the collection.", readable=False)
+]
+Seed = Annotated[int, typer.Option(help="Seed of the stream and the hasher.")]
+Serve = Annotated[
+    bool, typer.Option("--serve", help="Stream the rows slowly, to be watched in a browser.")
+]
+Port = Annotated[
+    int | None,
+    typer.Option(
+        min=0, max=65535, help="Port to serve at; 0 picks a free one.", show_default=str(PORT)
+    ),
+]
+Pace = Annotated[
+    float | None,
+    typer.Option(help="Rows a second while it serves.", show_default=f"{PACE:g}"),
+]
+
+
 def demo(
-    picture: Annotated[
-        Path, typer.Option("--picture", "-p", help="Where to write the picture.", readable=False)
-    ] = Path("everhash-demo.png"),
-    file: Annotated[
-        Path, typer.Option("--file", "-f", help="Where to make the collection.", readable=False)
-    ] = Path("everhash-demo.ever"),
-    seed: Annotated[int, typer.Option(help="Seed of the stream and the hasher.")] = 0,
-    serve: Annotated[
-        bool, typer.Option("--serve", help="Let them arrive slowly, to be watched in a browser.")
-    ] = False,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=65535,
-            help="Port to serve at; 0 picks a free one.",
-            show_default=str(PORT),
-        ),
-    ] = None,
-    pace: Annotated[
-        float | None,
-        typer.Option(help="Rows a second that arrive while it serves.", show_default=f"{PACE:g}"),
-    ] = None,
+    picture: PictureFile = Path("everhash-demo.png"),
+    file: DemoFile = Path("everhash-demo.ever"),
+    seed: Seed = 0,
+    serve: Serve = False,
+    port: Port = None,
+    pace: Pace = None,
 ) -> None:
     """Stream scikit-learn's digits into a collection, label by label, and show what happened.
 
-    A collection that an earlier demo has made is replaced. With --serve no picture is drawn: the
-    page shows the codes as they grow, and searches.
+    Replaces the collection of an earlier demo. With --serve no picture is drawn: a web page shows
+    the codes as they grow, and searches.
 
     Example: everhash demo --file digits.ever --picture digits.png
     """
@@ -89,30 +95,47 @@ def demo(
         raise OptionError("--port and --pace are for watching", hint="add --serve")
     port, pace = PORT if port is None else port, PACE if pace is None else pace
     _check_options(picture, seed, pace)
-    _make_way(file)
+    if serve:
+        require("serve")
+    _remove_earlier(file)
     compile_kernels()
-    console = Console()
     stream, queries = _digits(seed)
     new = partial(everhash.create, labels_per_cycle=LABELS_PER_CYCLE, random_state=seed)
     make = partial(new, file, DIM, BITS)
     if serve:
         serve_scans(Scans(*stream), make, seed=seed, port=port, pace=pace)
         return
+    with make() as collection:
+        checkpoints = _show(collection, stream, queries)
+        typer.echo(f"collection: {printable(file)} (everhash stats {printable(file)})")
+        _draw(collection.hasher, checkpoints, picture)
+
+
+def _show(collection: Collection, stream: Stream, queries: Queries) -> list[Checkpoint]:
+    """Stream the rows in; print the checkpoints, a refresh and some searches."""
+    console = Console()
     console.print(
         f"{len(stream.X)} digits arrive one label after the other, a quarter without their label; "
         f"{len(queries.X)} more are queries."
     )
-    with make() as collection:
-        checkpoints = _stream_in(collection, stream, queries)
-        _report(console, collection, checkpoints)
-        console.print(_answers(collection, stream, queries))
-        draw(collection.hasher, checkpoints, picture)
-    typer.echo(f"collection: {shown(file)} (everhash stats {shown(file)})")
+    checkpoints = _stream_in(collection, stream, queries)
+    _report(console, collection, checkpoints)
+    console.print(_answers(collection, stream, queries))
+    return checkpoints
+
+
+def _draw(hasher: StreamHasher, checkpoints: list[Checkpoint], picture: Path) -> None:
+    """Draw the picture, or say what to install for it."""
+    problem = missing("plot")
+    if problem is not None:
+        typer.echo(f"no picture was drawn: {problem}", err=True)
+        return
+    draw(hasher, checkpoints, picture)
     typer.echo(f"picture: {picture}")
 
 
 def _check_options(picture: Path, seed: int, pace: float) -> None:
-    """Refuse what would fail only after the stream has been learned."""
+    """Raise for options that would otherwise fail only after the stream was learned."""
     if not 0 < pace < math.inf:
         raise OptionError(f"--pace must be above 0, got {pace}")
     if seed < 0:
@@ -120,40 +143,40 @@ def _check_options(picture: Path, seed: int, pace: float) -> None:
     if picture.is_dir() or not os.access(picture.parent, os.W_OK):
         raise OptionError(
             f"no picture can be written to {picture}",
-            hint="name a file in a folder you may write to",
+            hint="name a file in a folder that you may write to",
         )
-    if picture.suffix.lower() not in PICTURES:
+    if picture.suffix.lower() not in FORMATS:
         raise OptionError(
-            f"{picture} has no ending of a picture", hint=f"use one of {', '.join(PICTURES)}"
+            f"{picture} does not end like a picture", hint=f"use one of {', '.join(FORMATS)}"
         )
 
 
-def _make_way(file: Path) -> None:
-    """Remove what an earlier demo has left, and nothing else."""
+def _remove_earlier(file: Path) -> None:
+    """Remove the collection of an earlier demo; raise if the file is anything else."""
     if not file.exists():
         return
     try:
-        with everhash.open(file) as collection:  # for writing: nobody else must be at it
+        with everhash.open(file) as collection:  # for writing: fails if another process writes it
             stats, ours = collection.stats(), _is_ours(collection)
     except CollectionFileError as error:
-        error.hint = "it is left as it is; choose another --file"
+        error.hint = "it was not changed; choose another --file"
         raise
     if not ours or stats["entries"] > ROWS:
         raise OptionError(
-            f"{file} is a collection, but not of an earlier demo", hint="choose another --file"
+            f"{file} is a collection, but not from an earlier demo", hint="choose another --file"
         )
     file.unlink()
 
 
 def _is_ours(collection: Collection) -> bool:
-    """Whether a demo has made it; on its page somebody may have made up labels."""
+    """Whether a demo made the collection; on its page, users may have added labels."""
     stats, labels = collection.stats(), collection.hasher.labels_
     if (stats["dim"], stats["bits"]) != (DIM, BITS):
         return False
     if set(labels) <= set(range(10)):
         return True
     ids = [entry.id for entry in islice(collection.entries(), ROWS)]
-    return all(is_scan(carried.payload) for carried in collection.attachments(ids))
+    return all(is_scan(attached.payload) for attached in collection.attachments(ids))
 
 
 def _digits(seed: int) -> tuple[Stream, Queries]:
@@ -181,27 +204,27 @@ def _stream_in(collection: Collection, stream: Stream, queries: Queries) -> list
 
 
 def _checkpoints(collection: Collection, stream: Stream, queries: Queries) -> Iterator[Checkpoint]:
-    """Ingest one label after the other; look around after each."""
+    """Ingest one label after the other; measure after each."""
     hasher, versions = collection.hasher, np.zeros(0, np.int64)
     for label in np.unique(stream.y):
-        here = np.flatnonzero(stream.y == label)
-        given = [None if stream.hidden[row] else int(stream.y[row]) for row in here]
+        rows = np.flatnonzero(stream.y == label)
+        labels = [None if stream.hidden[row] else int(stream.y[row]) for row in rows]
         start = perf_counter()
-        collection.ingest(stream.X[here], given)
+        collection.ingest(stream.X[rows], labels)
         seconds = perf_counter() - start
         before = np.full(hasher.width_, -1)
         before[: len(versions)] = versions
         versions = hasher.versions_
-        asked = Queries(*(part[queries.y <= label] for part in queries))
+        seen = Queries(*(part[queries.y <= label] for part in queries))
         yield Checkpoint(
-            rows=int(here[-1]) + 1,
+            rows=int(rows[-1]) + 1,
             labels=len(hasher.labels_),
             cycles=hasher.n_cycles_,
             width=hasher.width_,
-            by_codeword=_by_codeword(hasher, stream, asked, here[-1]),
-            by_mapping=_by_mapping(hasher, stream, asked, here[-1]),
+            by_codeword=_by_codeword(hasher, stream, seen, rows[-1]),
+            by_mapping=_by_mapping(hasher, stream, seen, rows[-1]),
             changed=int((versions != before).sum()),
-            rows_per_second=len(here) / seconds,
+            rows_per_second=len(rows) / seconds,
         )
 
 
@@ -217,7 +240,7 @@ def _by_mapping(hasher: StreamHasher, stream: Stream, queries: Queries, last: in
 
 
 def _report(console: Console, collection: Collection, checkpoints: list[Checkpoint]) -> None:
-    """Print the checkpoints, then refresh and say what that did."""
+    """Print the checkpoints, then refresh and print what that did."""
     console.print(_table(checkpoints))
     console.print(
         "mAP: tie-averaged, asymmetric distance, queries of the labels seen so far. By codeword: "
@@ -225,7 +248,7 @@ def _report(console: Console, collection: Collection, checkpoints: list[Checkpoi
         "under the newest mapping. Rows/s: learned, added and on disk."
     )
     report = collection.refresh()
-    console.print(f"\nrefresh: {in_words(report, collection.stats())}")
+    console.print(f"\nrefresh: {summary(report, collection.stats())}")
 
 
 def _table(checkpoints: list[Checkpoint]) -> Table:
@@ -249,12 +272,12 @@ def _table(checkpoints: list[Checkpoint]) -> Table:
 
 
 def _answers(collection: Collection, stream: Stream, queries: Queries) -> Table:
-    """Search for a few queries. The ids are those given by default, the rows' numbers."""
+    """Return a table of a few searches. An entry's id is the number of its row in the stream."""
     some = np.unique(queries.y, return_index=True)[1][::2]
     matches = collection.search(queries.X[some], NEAREST)
     table = Table(
         title=f"search: {len(some)} queries, their {NEAREST} nearest entries",
-        caption="in brackets: the true label of an entry that came without it",
+        caption="in brackets: the true label of an entry that arrived without one",
         box=box.SIMPLE,
     )
     table.add_column("query", justify="right")
@@ -262,6 +285,6 @@ def _answers(collection: Collection, stream: Stream, queries: Queries) -> Table:
     table.add_column("distances")
     for digit, ids, distances in zip(queries.y[some], matches.ids, matches.distances, strict=True):
         found = [f"({stream.y[i]})" if stream.hidden[i] else f" {stream.y[i]} " for i in ids]
-        far = " ".join(f"{distance:6.3f}" for distance in distances)
-        table.add_row(str(digit), " ".join(found), far)
+        cells = " ".join(f"{distance:6.3f}" for distance in distances)
+        table.add_row(str(digit), " ".join(found), cells)
     return table

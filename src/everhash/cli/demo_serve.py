@@ -1,4 +1,4 @@
-"""`everhash demo --serve`: the digits stream in over HTTP, at a pace one can watch."""
+"""`everhash demo --serve`: stream the digits in over HTTP, slowly enough to watch."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ import typer
 from numpy.typing import NDArray
 
 import everhash
-from everhash.cli.formatting import shown
+from everhash.cli.formatting import printable
 from everhash.collection.collection import Collection
 from everhash.errors import EverhashError
 
 HOST, PORT, PACE = "127.0.0.1", 8765, 25.0
-FIRST = 40
-"""Rows of each label that come before those of the next; then labels mix."""
-BATCHES = 5
-"""Batches a second, of which a person sees each."""
-REFRESH = 300
-"""Rows after which unlabelled entries are brought up to date."""
-SIDE, SCALE, DARKEST = 8, 4, 16
-"""Pixels along a side of a digit, how large one becomes, and the value of black."""
+FIRST_ROWS = 40
+"""Rows of each label that arrive label by label; after these, labels mix."""
+BATCHES_A_SECOND = 5
+"""Few enough for a person to see each one."""
+ROWS_A_REFRESH = 300
+"""Rows after which unlabelled entries are refreshed."""
+SIDE, SCALE, BLACK = 8, 4, 16
+"""Pixels along a side of a digit, the size of one in the image, and the value of black."""
 
 
 class Scans(NamedTuple):
-    """Digits in order of arrival, and whether each comes without its label."""
+    """Digits in order of arrival, their labels, and which arrive without a label."""
 
     X: NDArray[np.float32]
     y: NDArray[np.int64]
     hidden: NDArray[np.bool_]
 
-    def those(self, rows: slice | NDArray[np.int64]) -> Scans:
-        """Return some of them."""
+    def take(self, rows: slice | NDArray[np.int64]) -> Scans:
+        """Return some of the digits."""
         return Scans(self.X[rows], self.y[rows], self.hidden[rows])
 
 
 def serve_scans(
     scans: Scans, make: Callable[[], Collection], *, seed: int, port: int, pace: float
 ) -> None:
-    """Serve a new collection and stream the scans into it; return when somebody stops it.
+    """Serve a new collection and stream the scans into it, until the server is stopped.
 
-    The stream comes from a client of the service, so that whoever watches hears of every write.
+    The stream comes through a client of the service, so that the page gets an event for each write.
     """
     from everhash.serve.app import make_app
     from everhash.serve.server import bind, run
@@ -63,44 +63,44 @@ def serve_scans(
 
 
 def watchable(scans: Scans, rng: np.random.Generator) -> Scans:
-    """Return the scans in an order that has something to see: label by label, then all mixed."""
+    """Return the scans in the order of the demo: first label by label, then all mixed."""
     labels = np.unique(scans.y)
-    first = np.concatenate([np.flatnonzero(scans.y == label)[:FIRST] for label in labels])
+    first = np.concatenate([np.flatnonzero(scans.y == label)[:FIRST_ROWS] for label in labels])
     rest = rng.permutation(np.setdiff1d(np.arange(len(scans.y)), first))
-    return scans.those(np.concatenate([first, rest]))
+    return scans.take(np.concatenate([first, rest]))
 
 
 def _feed(url: str, scans: Scans, pace: float, service: Any) -> None:
-    """Stream the scans in, and stay silent about a service that was stopped meanwhile."""
+    """Stream the scans in; print an error unless the service was stopped in between."""
     try:
         with everhash.connect(url) as collection:
-            for start, stop in _in_time(len(scans.X), pace):
-                _enter(collection, scans.those(slice(start, stop)))
-                if start // REFRESH < stop // REFRESH or stop == len(scans.X):
+            for start, stop in _paced(len(scans.X), pace):
+                _ingest(collection, scans.take(slice(start, stop)))
+                if start // ROWS_A_REFRESH < stop // ROWS_A_REFRESH or stop == len(scans.X):
                     collection.refresh()
     except EverhashError as error:
         if service.ready:
-            typer.echo(f"error: the stream has ended: {shown(error)}", err=True)
+            typer.echo(f"error: the stream has ended: {printable(error)}", err=True)
 
 
-def _in_time(rows: int, pace: float) -> Iterator[tuple[int, int]]:
-    """Go through ranges of rows, each when its time has come."""
-    size = max(1, round(pace / BATCHES))
+def _paced(rows: int, pace: float) -> Iterator[tuple[int, int]]:
+    """Yield ranges of rows, each when it is due."""
+    size = max(1, round(pace / BATCHES_A_SECOND))
     began = perf_counter()
     for start, stop in pairwise([*range(0, rows, size), rows]):
         yield start, stop
         sleep(max(0.0, began + stop / pace - perf_counter()))
 
 
-def _enter(collection: everhash.RemoteCollection, scans: Scans) -> None:
-    """Ingest scans. An entry carries its row, so that it can be searched by once it is labelled."""
+def _ingest(collection: everhash.RemoteCollection, scans: Scans) -> None:
+    """Ingest scans. The payload holds the row, so that the page can search by a labelled entry."""
     labels = [None if hide else int(y) for y, hide in zip(scans.y, scans.hidden, strict=True)]
     payloads = [payload(x, int(y)) for x, y in zip(scans.X, scans.y, strict=True)]
     collection.ingest(scans.X, labels, payloads=payloads, thumbnails=[png(x) for x in scans.X])
 
 
 def payload(pixels: NDArray[np.float32], digit: int) -> dict[str, Any]:
-    """Return what an entry carries besides its picture.
+    """Return the payload of an entry: its digit and its row.
 
     >>> payload(np.zeros(2, np.float32), 7)
     {'digit': 7, 'vector': [0, 0]}
@@ -108,18 +108,18 @@ def payload(pixels: NDArray[np.float32], digit: int) -> dict[str, Any]:
     return {"digit": digit, "vector": pixels.astype(int).tolist()}
 
 
-def is_scan(carried: Any) -> bool:
-    """Whether an entry's payload is one of ours."""
-    return isinstance(carried, dict) and set(carried) == {"digit", "vector"}
+def is_scan(value: Any) -> bool:
+    """Whether a payload is one that `payload` makes."""
+    return isinstance(value, dict) and set(value) == {"digit", "vector"}
 
 
 def png(pixels: NDArray[np.float32]) -> bytes:
-    r"""Return a scan as a picture, dark on white.
+    r"""Return a scan as a PNG image, dark on white.
 
     >>> png(np.zeros(64, np.float32))[:8]
     b'\x89PNG\r\n\x1a\n'
     """
-    grey = (255 - 255 * pixels.reshape(SIDE, SIDE) / DARKEST).astype(np.uint8)
+    grey = (255 - 255 * pixels.reshape(SIDE, SIDE) / BLACK).astype(np.uint8)
     large = np.kron(grey, np.ones((SCALE, SCALE), np.uint8))
     side = SIDE * SCALE
     lines = b"".join(b"\0" + line.tobytes() for line in large)  # 0: no filter

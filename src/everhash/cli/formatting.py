@@ -1,4 +1,4 @@
-"""Numbers and values as people read them."""
+"""Numbers and values formatted for people."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def counted(n: int, one: str, many: str | None = None) -> str:
 
 
 def short(n: float) -> str:
-    """Return a number in full while it is small, in millions or more once it is not.
+    """Return a number in full below a million, else in M, G or T.
 
     >>> short(1200), short(1_234_567), short(38_400_000_000)
     ('1,200', '1.2 M', '38.4 G')
@@ -31,7 +31,7 @@ def short(n: float) -> str:
 
 
 def size(n: float) -> str:
-    """Return bytes in the unit that fits.
+    """Return a number of bytes with a unit.
 
     >>> size(812), size(163_840)
     ('812 bytes', '163.8 kB')
@@ -42,19 +42,19 @@ def size(n: float) -> str:
     return f"{n:,.0f} bytes"
 
 
-def share(part: int, whole: int) -> str:
+def percent(part: int, whole: int) -> str:
     """Return a part as a percentage.
 
-    >>> share(31, 1000)
+    >>> percent(31, 1000)
     '3.1 %'
     """
     return f"{100 * part / whole:.1f} %" if whole else "0.0 %"
 
 
-def shown(value: Any) -> str:
-    r"""Return a value on one line; what could move a terminal's cursor is spelled out.
+def printable(value: Any) -> str:
+    r"""Return a value on one line, with characters that could control a terminal escaped.
 
-    >>> shown("caf\u00e9"), shown("two\nlines"), shown(7)
+    >>> printable("caf\u00e9"), printable("two\nlines"), printable(7)
     ('café', 'two\\nlines', '7')
     """
     text = str(value)
@@ -63,19 +63,21 @@ def shown(value: Any) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-def told(payload: Any, room: int = 60) -> str:
-    """Return what a payload says, on one line and shortened to `room`; the page says it too.
+def payload_line(payload: Any, room: int = 60) -> str:
+    """Return a payload as one line of at most `room` cells, as the service's page shows it.
 
-    >>> told({"price": 3, "title": "winter boots"}), told({"price": 3, "ok": True}), told(["a", 1])
-    ('winter boots', 'price: 3 · ok: true', 'a, 1')
+    >>> payload_line({"price": 3, "title": "winter boots"}), payload_line(["a", 1])
+    ('winter boots', 'a, 1')
+    >>> payload_line({"price": 3, "ok": True})
+    'price: 3 · ok: true'
     """
-    line = shown(" ".join(_said(payload).split()))
+    line = printable(" ".join(_text(payload).split()))
     return line if cell_len(line) <= room else set_cell_size(line, room - 1) + "…"
 
 
-def _said(payload: Any) -> str:
+def _text(payload: Any) -> str:
     if isinstance(payload, list):
-        return ", ".join(map(_said, payload))
+        return ", ".join(map(_text, payload))
     if not isinstance(payload, dict):
         return payload if isinstance(payload, str) else json.dumps(payload)
     titles = (payload.get(name) for name in ("text", "title", "name"))

@@ -1,4 +1,4 @@
-"""`everhash key`: a key for the service."""
+"""`everhash key`: make a key for the service."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Annotated, Literal
 import typer
 
 from everhash.cli.arguments import AsJson
-from everhash.cli.formatting import print_json, shown
+from everhash.cli.formatting import print_json, printable
 from everhash.serve.keys import add_key, as_toml, make_key
 
 
 def key(
     role: Annotated[
         Literal["read", "write", "admin"],
-        typer.Argument(help="What it allows; each role may do what those before it may."),
+        typer.Argument(help="The role; each role includes the ones before it."),
     ],
     name: Annotated[
-        str | None, typer.Option(help="Whose it is, to tell keys apart.", show_default=False)
+        str | None, typer.Option(help="A name for the key, such as its user's.", show_default=False)
     ] = None,
     keys: Annotated[
         Path | None,
-        typer.Option(help="File of keys to add it to.", show_default=False),
+        typer.Option(help="File of keys to add the key to.", show_default=False),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key for everhash serve, and print it: nobody can tell it later.
+    """Make a key for everhash serve, and print it. It cannot be shown again.
 
-    A file of keys has its SHA-256 only. Without --keys, the lines for the file are printed too.
+    A file of keys holds the SHA-256 only. Without --keys, the lines for the file are printed too.
 
     Example: everhash key write --name loader --keys keys.toml
     """
@@ -41,9 +41,9 @@ def key(
         return
     typer.echo(secret)
     if keys is None:
-        typer.echo(f"\n{shown_lines(as_toml(made))}", nl=False)
+        typer.echo(f"\n{printable_lines(as_toml(made))}", nl=False)
 
 
-def shown_lines(text: str) -> str:
-    """Return lines with nothing in them that moves a cursor."""
-    return "".join(f"{shown(line)}\n" for line in text.splitlines())
+def printable_lines(text: str) -> str:
+    """Return lines with characters that could control a terminal escaped."""
+    return "".join(f"{printable(line)}\n" for line in text.splitlines())

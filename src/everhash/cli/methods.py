@@ -1,4 +1,4 @@
-"""`everhash methods`: what codes can be learned with."""
+"""`everhash methods`: the methods that learn codes, and their options."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from everhash.learn.options import OWN
 
 
 def methods(
-    name: Annotated[str | None, typer.Argument(help="One of them. Default: all.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Show this method only. Default: all.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the methods there are, and what each needs. `create --method` takes those of a stream.
+    """List the methods and what each needs. `create --method` takes the online ones.
 
     Example: everhash methods mihash
     """
@@ -34,7 +34,7 @@ def methods(
         return
     table = Table(
         title="methods",
-        caption="batch: learns from all rows at once, by fit(X, y) in Python; not for `create`",
+        caption="batch: learns from all rows at once, with fit(X, y) in Python; not for `create`",
     )
     for column in ("name", "year", "learns from", "labelled entries", "notes"):
         table.add_column(column)
@@ -61,7 +61,7 @@ def _show_one(about: peers.Description) -> None:
 
 
 def _options(name: str) -> dict[str, Any]:
-    """Return the options of a method and their defaults, but not those of its other learner."""
+    """Return the options of a method and their defaults, without those of its other learner."""
     options = peers.get(name).get_params()
     learner = options.get("learner")
     others = [OWN[other] for other in OWN if learner not in (None, other)]

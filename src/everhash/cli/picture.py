@@ -1,4 +1,4 @@
-"""The picture of `everhash demo`: the code matrix, and retrieval as labels arrive."""
+"""The picture that `everhash demo` draws: the code matrix, and mAP as labels arrive."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CODEWORD, MAPPING = "#1f6f8b", "#e07a3f"
-PICTURES = (".png", ".pdf", ".svg")
+FORMATS = (".png", ".pdf", ".svg")
 
 
 class Checkpoint(NamedTuple):
-    """What there is to see once all rows of a label have arrived."""
+    """Measurements after all rows of a label have arrived."""
 
     rows: int
     labels: int

@@ -1,4 +1,4 @@
-"""Looking at all rows of all sources before the first of them is applied."""
+"""Checks of all rows of all files before `everhash ingest` applies the first."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from everhash.wire.labels import label_to_json
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What to read, and how."""
+class IngestPlan:
+    """Which files and columns to read, and how."""
 
     files: list[Path]
     features: str | None
     label: str | None
     id: str | None
     payload: str | list[str] | None
-    """The column whose values entries carry, or several of which they carry an object."""
+    """One column of payloads, or several that become an object."""
     thumbnail: str | None
     rows: int
     resume: bool
     unlabelled: bool
 
     def batches(self) -> Iterator[tuple[Path, int, Batch]]:
-        """Read all files: each batch with its file and the number of its first row there."""
+        """Read all files; yield each batch with its file and the number of its first row there."""
         for file in self.files:
             start = 0
             for batch in sources.read(
@@ -58,34 +58,34 @@ class Plan:
                 start += len(batch.X)
 
     def count(self) -> int | None:
-        """Return how many rows there are, or None where only reading them would tell."""
+        """Return how many rows the files have, or None if that needs reading them."""
         counts = [sources.count_rows(file) for file in self.files]
         known = [n for n in counts if n is not None]
         return sum(known) if len(known) == len(counts) else None
 
 
 @dataclass
-class Check:
-    """Refuses whatever a collection would refuse in the middle of it.
+class RowCheck:
+    """Raises for every row that the collection would refuse later.
 
-    Rows are looked at batch by batch, and `finish` at what only all of them together can show.
+    `check_batch` checks each batch, and `finish` what depends on all rows together.
     """
 
     collection: Collection
-    plan: Plan
+    plan: IngestPlan
     rows: int = 0
     _ids: set[Id] = field(default_factory=set)
     _labels: dict[Hashable, None] = field(default_factory=dict)
     _with_ids: Path | None = None
     _without_ids: Path | None = None
 
-    def look(self, file: Path, start: int, batch: Batch) -> None:
-        """Look at a batch; `start` is the number of its first row in the file."""
+    def check_batch(self, file: Path, start: int, batch: Batch) -> None:
+        """Raise if a row cannot be used; `start` is the number of the first row in the file."""
         try:
             as_rows(batch.X, self.collection.hasher.n_features_in_, "the collection")
-            self._look_at_labels(start, batch)
-            self._look_at_ids(file, batch)
-            _look_at_carried(start, batch)
+            self._check_labels(start, batch)
+            self._check_ids(file, batch)
+            _check_attachments(start, batch)
         except NotFiniteError as error:
             raise InputError(
                 f"{file}: row {start + error.row} holds NaN, infinity or a value beyond 1e37",
@@ -96,11 +96,11 @@ class Check:
             raise
         self.rows += len(batch.X)
 
-    def _look_at_labels(self, start: int, batch: Batch) -> None:
+    def _check_labels(self, start: int, batch: Batch) -> None:
         n = len(batch.X)
         try:
             labels = as_labels(batch.y, n)
-        except LabelError as error:  # it counts the rows of the batch
+        except LabelError as error:  # its row numbers start at the batch
             error.message = f"rows from {start} on: {error.message}" if start else error.message
             raise
         has_label = np.zeros(n, np.bool_)
@@ -112,14 +112,14 @@ class Check:
                 )
             raise LabelError(
                 f"row {start + int(has_label.argmin())} has no label",
-                hint="pass --unlabelled if rows may come without; nothing was applied",
+                hint="pass --unlabelled to accept rows without a label; nothing was applied",
             )
         for label in labels.values:
             if label not in self._labels:
                 label_to_json(label)
                 self._labels[label] = None
 
-    def _look_at_ids(self, file: Path, batch: Batch) -> None:
+    def _check_ids(self, file: Path, batch: Batch) -> None:
         if batch.ids is None:
             self._without_ids = self._without_ids or file
             return
@@ -127,26 +127,26 @@ class Check:
         ids = [as_id(value) for value in batch.ids]
         for value in ids:
             if value in self._ids:
-                raise _duplicate(value, "stands twice", "give each row an id of its own")
+                raise _duplicate(value, "appears twice", "give each row an id of its own")
             self._ids.add(value)
         if not self.plan.resume:
             taken = self.collection.has(ids)
             if taken.any():
-                hint = "ids are never used again; --resume skips rows whose ids are there"
+                hint = "ids are never used again; --resume skips rows whose ids exist"
                 raise _duplicate(ids[int(taken.argmax())], "is taken", hint)
 
     def finish(self) -> None:
-        """Look at what only all rows together can show."""
+        """Raise if there are too many labels, or ids in some files only."""
         self.collection.hasher.check_room(list(self._labels))
         if self._with_ids is not None and self._without_ids is not None:
             raise OptionError(
                 f"{self._with_ids} has ids, {self._without_ids} has none",
-                hint="ingest them one after the other",
+                hint="ingest them with two commands",
             )
 
 
-def _look_at_carried(start: int, batch: Batch) -> None:
-    """Refuse payloads and thumbnails that an entry may not carry."""
+def _check_attachments(start: int, batch: Batch) -> None:
+    """Raise if a payload or thumbnail is too large or of another type."""
     try:
         for row, payload in enumerate(batch.payloads or (), start):
             if payload is not None:

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from everhash.cli.arguments import AsJson, File, opened
-from everhash.cli.formatting import counted, print_json, share, short
+from everhash.cli.arguments import AsJson, File, open_collection
+from everhash.cli.formatting import counted, percent, print_json, short
 from everhash.cli.terminal import Bar, waiting
 from everhash.collection.collection import Collection
 from everhash.index.refresh import RefreshReport, report_of
@@ -17,49 +17,49 @@ from everhash.index.refresh import RefreshReport, report_of
 def refresh(
     path: File,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what a refresh would do.")
+        bool, typer.Option("--dry-run", help="Only print what a refresh would do.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Bring unlabelled entries up to date with what was learned since.
+    """Bring unlabelled entries up to date with the newest mapping.
 
     Example: everhash refresh shop.ever --dry-run
     """
-    with opened(path, readonly=dry_run) as collection:
-        report = _dry(collection) if dry_run else _followed(collection)
+    with open_collection(path, readonly=dry_run) as collection:
+        report = _dry_run(collection) if dry_run else _with_progress(collection)
         stats = collection.stats()
     if as_json:
         print_json({**asdict(report), "bits": stored_bits(report, stats)})
     else:
-        typer.echo(in_words(report, stats))
+        typer.echo(summary(report, stats))
 
 
-def _dry(collection: Collection) -> RefreshReport:
-    with waiting("looking at every entry without a label"):
+def _dry_run(collection: Collection) -> RefreshReport:
+    with waiting("comparing every entry without a label"):
         return collection.refresh(dry_run=True)
 
 
-def _followed(collection: Collection) -> RefreshReport:
-    """Refresh, showing how far that is."""
+def _with_progress(collection: Collection) -> RefreshReport:
+    """Refresh with a progress bar."""
     total, done = collection.stats()["coded"], 0
     with Bar("refreshing", total) as bar:
 
-        def show(share: float) -> None:
+        def show(fraction: float) -> None:
             nonlocal done
-            now = round(share * total)
-            bar.move(now - done)
+            now = round(fraction * total)
+            bar.advance_by(now - done)
             done = now
 
         return report_of(collection.refresh_steps(), show)
 
 
 def stored_bits(report: RefreshReport, stats: dict[str, Any]) -> int:
-    """Return how many bits the entries that were looked at keep."""
+    """Return how many bits the refreshed entries store."""
     return report.entries * int(stats["bits"] if stats["coding"] == "home" else stats["width"])
 
 
-def in_words(report: RefreshReport, stats: dict[str, Any]) -> str:
-    """Return what a refresh did, or would do."""
+def summary(report: RefreshReport, stats: dict[str, Any]) -> str:
+    """Return one line on what a refresh did, or would do."""
     if report.entries == 0:
         if stats["read_only"]:
             return "nothing to refresh: the collection keeps no features (create --no-features)"
@@ -68,7 +68,7 @@ def in_words(report: RefreshReport, stats: dict[str, Any]) -> str:
     moved = "would move" if report.dry_run else "moved"
     flipped = report.bits_flipped
     return (
-        f"{would} {short(flipped)} of {short(bits)} bits ({share(flipped, bits)}) "
+        f"{would} {short(flipped)} of {short(bits)} bits ({percent(flipped, bits)}) "
         f"of {counted(report.entries, 'entry', 'entries')}: "
         f"{short(report.bits_recomputed)} computed again, "
         f"{short(report.bits_certified)} proved unchanged; "

@@ -1,4 +1,4 @@
-"""`everhash search`: the nearest entries of queries from a file."""
+"""`everhash search`: print the nearest entries of each query."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from everhash.cli.arguments import (
     File,
     file_argument,
     known_labels,
-    meant_ids,
-    opened,
+    open_collection,
+    parse_ids,
 )
-from everhash.cli.formatting import print_json, shown, told
+from everhash.cli.formatting import payload_line, print_json, printable
 from everhash.cli.terminal import waiting
 from everhash.collection.collection import Collection
 from everhash.errors import OptionError
@@ -33,37 +33,41 @@ from everhash.sources import read
 from everhash.stream import as_rows
 from everhash.wire.ids import Id
 
-BATCH = 1000
-"""Queries answered at a time."""
-TOGETHER = 1000
-"""Entries whose payloads are read at a time."""
+QUERIES_A_BATCH = 1000
+PAYLOADS_A_READ = 1000
+Queries = Annotated[Path | None, file_argument("File of queries, in any format that ingest reads.")]
+Like = Annotated[
+    list[str] | None,
+    typer.Option(help="Search by this entry instead of a file; may be repeated."),
+]
+K = Annotated[int, typer.Option("-k", help="Entries a query.")]
+Distance = Annotated[
+    Literal["asymmetric", "hamming"],
+    typer.Option(help="Compare by the query's margins, or by the bits that differ."),
+]
+Only = Annotated[
+    list[str] | None, typer.Option(help="Only entries with this label; may be repeated.")
+]
+Limit = Annotated[int | None, typer.Option(help="Use only the first queries of the file.")]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Explain for each entry why it was found.")
+]
+AsJsonLines = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object a query, one a line.")
+]
 
 
 def search(
     path: File,
-    queries: Annotated[
-        Path | None, file_argument("File of queries, of any kind ingest reads.")
-    ] = None,
-    like: Annotated[
-        list[str] | None,
-        typer.Option(help="Search by this entry instead of a file; may be repeated."),
-    ] = None,
-    k: Annotated[int, typer.Option("-k", help="Entries a query.")] = 10,
-    distance: Annotated[
-        Literal["asymmetric", "hamming"],
-        typer.Option(help="Count the query's margins, or the bits that differ."),
-    ] = "asymmetric",
+    queries: Queries = None,
+    like: Like = None,
+    k: K = 10,
+    distance: Distance = "asymmetric",
     features: Features = None,
-    only: Annotated[
-        list[str] | None, typer.Option(help="Only entries with this label; may be repeated.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(help="Only the file's first queries.")] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Say for each entry why it was found.")
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object a query, one a line.")
-    ] = False,
+    only: Only = None,
+    limit: Limit = None,
+    explain: Explain = False,
+    as_json: AsJsonLines = False,
 ) -> None:
     """Find the nearest entries of each query.
 
@@ -77,82 +81,86 @@ def search(
         )
     if limit is not None:
         whole_number("--limit", limit, least=1)
-    with opened(path, readonly=True) as collection:
+    with open_collection(path, readonly=True) as collection:
         labels, start = known_labels(collection, only) if only else None, 0
-        for asked in _asked(collection, queries, like, features, limit):
+        for batch in _batches(collection, queries, like, features, limit):
             with waiting():
                 kernels.load_search()
-            search = collection.search_like if isinstance(asked, list) else collection.search
-            matches = search(asked, k, distance, labels=labels, explain=explain)
+            search = collection.search_like if isinstance(batch, list) else collection.search
+            matches = search(batch, k, distance, labels=labels, explain=explain)
             _print(describe(matches, _payloads(collection, matches), start), explain, as_json)
-            start += len(asked)
+            start += len(batch)
 
 
-def _asked(
+def _batches(
     collection: Collection,
     queries: Path | None,
     like: list[str] | None,
     features: str | None,
     limit: int | None,
 ) -> Iterator[NDArray[np.float32] | list[Id]]:
-    """Go through what is asked: ids of entries, or rows of a file."""
+    """Yield the queries: all ids of entries at once, or rows of the file in batches."""
     left = sys.maxsize if limit is None else limit
     if queries is None:
-        yield meant_ids(collection, like or [])[:left]
+        yield parse_ids(collection, like or [])[:left]
         return
-    for batch in read(queries, features=features, rows=BATCH):
+    for batch in read(queries, features=features, rows=QUERIES_A_BATCH):
         yield as_rows(batch.X[:left], collection.hasher.n_features_in_, "the collection")
         left -= len(batch.X)
         if left <= 0:
             return
 
 
-def _print(found: list[dict[str, Any]], explain: bool, as_json: bool) -> None:
+def _print(answers: list[dict[str, Any]], explain: bool, as_json: bool) -> None:
     if not as_json:
-        _print_table(found, explain=explain)
+        _print_table(answers, explain=explain)
         return
-    for answer in found:
+    for answer in answers:
         print_json(answer)
 
 
 def _payloads(collection: Collection, matches: Matches) -> dict[Id, Any]:
-    """Return the payloads of those entries that carry one."""
+    """Return the payloads of the entries found, by id; entries without one are left out."""
     found = (ids[:n] for ids, n in zip(matches.ids.tolist(), matches.counts.tolist(), strict=True))
-    names = iter(dict.fromkeys(chain.from_iterable(found)))
+    left = iter(dict.fromkeys(chain.from_iterable(found)))
     payloads: dict[Id, Any] = {}
-    while some := list(islice(names, TOGETHER)):
-        carried = zip(some, collection.attachments(some), strict=True)
-        payloads |= {name: each.payload for name, each in carried if each.payload is not None}
+    while ids := list(islice(left, PAYLOADS_A_READ)):
+        pairs = zip(ids, collection.attachments(ids), strict=True)
+        payloads |= {id_: each.payload for id_, each in pairs if each.payload is not None}
     return payloads
 
 
 def describe(matches: Matches, payloads: Mapping[Id, Any], first: int = 0) -> list[dict[str, Any]]:
-    """Return matches as plain values, one dictionary a query; `first` is the first's number."""
-    answers = []
-    for row in range(len(matches)):
-        n = int(matches.counts[row])
-        found = [
-            {"id": name, "label": label, "distance": _number(distance)}
-            for name, label, distance in zip(
-                matches.ids[row, :n].tolist(),
-                matches.labels[row, :n].tolist(),
-                matches.distances[row, :n],
-                strict=True,
-            )
-        ]
-        for match in found:
-            if match["id"] in payloads:
-                match["payload"] = payloads[match["id"]]
-        if matches.explanations:
-            for match, why in zip(found, matches.explanations[row], strict=True):
-                match["why"] = _why(why)
-        novelty = _number(matches.novelty[row])
-        answers.append({"query": first + row, "novelty": novelty, "matches": found})
-    return answers
+    """Return matches as plain values, one dictionary a query; queries are numbered from `first`."""
+    return [
+        {
+            "query": first + row,
+            "novelty": _number(matches.novelty[row]),
+            "matches": _describe_row(matches, row, payloads),
+        }
+        for row in range(len(matches))
+    ]
+
+
+def _describe_row(matches: Matches, row: int, payloads: Mapping[Id, Any]) -> list[dict[str, Any]]:
+    n = int(matches.counts[row])
+    ids, labels = (column[row, :n].tolist() for column in (matches.ids, matches.labels))
+    distances = map(_number, matches.distances[row, :n])
+    found: list[dict[str, Any]] = [
+        {"id": id_, "label": label, "distance": distance}
+        for id_, label, distance in zip(ids, labels, distances, strict=True)
+    ]
+    for match in found:
+        if match["id"] in payloads:
+            match["payload"] = payloads[match["id"]]
+    if matches.explanations:
+        for match, explanation in zip(found, matches.explanations[row], strict=True):
+            match["why"] = _why(explanation)
+    return found
 
 
 def _number(value: np.float32) -> float | None:
-    """Return the shortest decimal that means this float32; None where it is no number."""
+    """Return the shortest decimal that rounds to this float32; None if it is not finite."""
     return float(str(value)) if math.isfinite(value) else None
 
 
@@ -166,24 +174,24 @@ def _why(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def _print_table(found: list[dict[str, Any]], *, explain: bool) -> None:
-    """Print matches in columns; far quicker than a Rich table, and easy to cut and grep."""
-    carry = any("payload" in match for answer in found for match in answer["matches"])
+def _print_table(answers: list[dict[str, Any]], *, explain: bool) -> None:
+    """Print matches in columns: much faster than a Rich table, and easy to cut and grep."""
+    payloads = any("payload" in match for answer in answers for match in answer["matches"])
     rows = [
         [
             str(answer["query"]),
             str(rank),
             f"{match['distance']:.4g}",
-            "" if match["label"] is None else shown(match["label"]),
-            shown(match["id"]),
-            *((_in_words(match["why"]),) if explain else ()),
-            *((told(match["payload"]) if "payload" in match else "",) if carry else ()),
+            "" if match["label"] is None else printable(match["label"]),
+            printable(match["id"]),
+            *((_explain(match["why"]),) if explain else ()),
+            *((payload_line(match["payload"]) if "payload" in match else "",) if payloads else ()),
         ]
-        for answer in found
+        for answer in answers
         for rank, match in enumerate(answer["matches"], start=1)
     ]
-    more = [name for name, there in (("why", explain), ("payload", carry)) if there]
-    heading = ["query", "rank", "distance", "label", "id", *more]
+    optional = [name for name, on in (("why", explain), ("payload", payloads)) if on]
+    heading = ["query", "rank", "distance", "label", "id", *optional]
     widths = [max(map(cell_len, column)) for column in zip(heading, *rows, strict=True)]
     typer.secho(_line(heading, widths), bold=True)
     for row in rows:
@@ -191,13 +199,13 @@ def _print_table(found: list[dict[str, Any]], *, explain: bool) -> None:
 
 
 def _line(cells: list[str], widths: list[int]) -> str:
-    """Put cells side by side: numbers to the right, texts to the left."""
+    """Return cells as one line: the three numbers aligned right, texts left."""
     gaps = [" " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True)]
     pairs = enumerate(zip(gaps, cells, strict=True))
     return "  ".join(gap + cell if i < 3 else cell + gap for i, (gap, cell) in pairs).rstrip()
 
 
-def _in_words(why: dict[str, Any]) -> str:
+def _explain(why: dict[str, Any]) -> str:
     where = "all cycles" if why["cycle"] is None else f"cycle {why['cycle']}"
     bits = why["agree"] + len(why["differ"])
     return f"{why['compared']}, {where}: {why['agree']} of {bits} bits agree"

@@ -1,7 +1,4 @@
-"""What a person at a terminal sees besides results: progress, and why nothing happens yet.
-
-All of it goes to stderr, and only if that is a terminal.
-"""
+"""Progress bars, and notes on why a command takes long: on stderr, and only on a terminal."""
 
 from __future__ import annotations
 
@@ -24,18 +21,18 @@ from rich.text import Text
 from everhash import kernels
 
 COMPILING = "compiling search kernels, most of a minute, once"
-PATIENCE = 3.0
-"""Seconds after which a wait is explained; compiled kernels are there before."""
+NOTE_AFTER = 3.0
+"""Seconds after which a wait is explained; loading compiled kernels takes less."""
 
 
 @contextmanager
 def waiting(reason: str = COMPILING) -> Iterator[None]:
-    """Say why it takes so long, once it does."""
+    """Show the reason for a wait if the body takes long."""
     if not sys.stderr.isatty():
         yield
         return
     status = Console(stderr=True).status(reason)
-    timer = Timer(PATIENCE, status.start)
+    timer = Timer(NOTE_AFTER, status.start)
     timer.daemon = True
     timer.start()
     try:
@@ -47,18 +44,18 @@ def waiting(reason: str = COMPILING) -> Iterator[None]:
 
 
 def compile_kernels() -> None:
-    """Have all kernels ready, so that nobody waits for them in the middle of something."""
+    """Compile or load all kernels, so that no later step waits for them."""
     with waiting():
         kernels.load()
         kernels.load_refresh()
         kernels.load_search()
 
 
-class Rows(ProgressColumn):
-    """How many rows are done, of how many, and how many a second."""
+class RowsColumn(ProgressColumn):
+    """The rows done, the total, and the rows a second."""
 
     def render(self, task: Task) -> Text:
-        """Write it out."""
+        """Return the text of this column."""
         done = f"{int(task.completed):,}"
         whole = f" of {int(task.total):,}" if task.total is not None else ""
         speed = f", {task.speed:,.0f} rows/s" if task.speed else ""
@@ -66,14 +63,14 @@ class Rows(ProgressColumn):
 
 
 class Bar(Progress):
-    """A progress bar, and below it where things stand."""
+    """A progress bar with a line of status below it."""
 
     def __init__(self, what: str, total: int | None) -> None:
-        self._state = ""
+        self._status = ""
         super().__init__(
             TextColumn("{task.description}"),
             BarColumn(bar_width=20),
-            Rows(),
+            RowsColumn(),
             TimeRemainingColumn(compact=True),
             console=Console(stderr=True),
             disable=not sys.stderr.isatty(),
@@ -81,17 +78,17 @@ class Bar(Progress):
         self._task = self.add_task(what, total=total)
 
     @property
-    def seen(self) -> bool:
-        """Whether anybody sees it."""
+    def is_visible(self) -> bool:
+        """Whether it is shown: stderr is a terminal."""
         return not self.disable
 
     def get_renderables(self) -> Iterator[RenderableType]:
-        """Return the two lines."""
+        """Return the bar and the line of status."""
         yield from super().get_renderables()
-        if self._state:
-            yield Text(f"  {self._state}", style="dim", no_wrap=True, overflow="ellipsis")
+        if self._status:
+            yield Text(f"  {self._status}", style="dim", no_wrap=True, overflow="ellipsis")
 
-    def move(self, n: int, state: str = "") -> None:
-        """Show that n more rows are done, and where things stand."""
-        self._state = state
+    def advance_by(self, n: int, status: str = "") -> None:
+        """Show that n more rows are done, and the new status."""
+        self._status = status
         self.update(self._task, advance=n)

@@ -1,25 +1,26 @@
-"""Where rows come from: files, arrays, data frames, loaders; all of them read batch by batch.
+"""Readers of rows from files, arrays, data frames and iterables, all batch by batch.
 
     .npy                      a 2-d array of features, memory-mapped
-    .npz                      arrays by name: X, and where they are there y and ids
+    .npz                      arrays by name: X, and optionally y and ids
     .parquet .arrow .feather  columns by name
     .csv                      columns by the names in the first line
     arrays                    X, (X, y) or (X, y, ids)
-    tables                    pyarrow, pandas, polars: whatever hands out Arrow data
+    tables                    pyarrow, pandas, polars: any object that exports Arrow data
     iterables                 of batches or of rows: a torch DataLoader, a Hugging Face dataset
 
-Memory does not grow with the source. Nothing in a file is run or unpickled, and what a header
-claims is held against the size of the file before anything is allocated for it.
+Memory does not grow with the source. Nothing in a file is run or unpickled, and the size that a
+header claims is compared with the size of the file before anything is allocated for it.
 
-    reading.py  finds the reader of a source; calls all of these
-    npy.py      NumPy's files, out of stored.py: one array, a few rows at a time
-    csvs.py     CSVs
-    items.py    iterables
-    tables.py   Parquet, Arrow, data frames
-    arrays.py   what is in memory
-    carried.py  payloads out of columns
-    columns.py  which columns are meant, and where a fault is; called by all
-    batch.py    what all of them give
+    reading.py         picks the reader for a source, and cuts batches to size
+    npy.py             .npy and .npz files
+    npy_header.py      the checked header of one .npy array, and its rows a few at a time
+    csvs.py            CSV files
+    tables.py          Parquet, Arrow, data frames
+    items.py           iterables of batches or of rows
+    arrays.py          arrays in memory
+    payload_values.py  JSON payloads from the values of columns
+    columns.py         which columns to read, and where an error is; used by all
+    batch.py           the type that all of them return
 """
 
 from everhash.sources.batch import Batch

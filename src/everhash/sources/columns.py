@@ -1,6 +1,6 @@
-"""Columns: which of them hold the features, the label and the id, and what is wrong with one.
+"""Which columns hold the features, the label and the id, and the errors that name a column.
 
-Rows are numbered from 0, a CSV's header not counted. pyarrow is imported on first use.
+Rows are numbered from 0; the header of a CSV is not counted. pyarrow is imported on first use.
 """
 
 from __future__ import annotations
@@ -26,29 +26,30 @@ class ColumnChoice(NamedTuple):
     label: str | None = None
     id: str | None = None
     payload: str | tuple[str, ...] | None = None
-    """The column whose value is the payload, or several that make an object of it."""
+    """One column whose value is the payload, or several that become an object."""
     thumbnail: str | None = None
 
     @property
     def payload_columns(self) -> tuple[str, ...]:
-        """The columns that payloads are made of."""
+        """The columns of payloads."""
         return (self.payload,) if isinstance(self.payload, str) else self.payload or ()
 
     @property
-    def carried(self) -> list[str]:
+    def attached(self) -> list[str]:
         """The columns of payloads and thumbnails."""
         return [*self.payload_columns, *filter(None, (self.thumbnail,))]
 
     @property
-    def besides(self) -> list[str]:
-        """All columns but the features, each once."""
-        return list(dict.fromkeys([*filter(None, (self.label, self.id)), *self.carried]))
+    def others(self) -> list[str]:
+        """All named columns but the features, each once."""
+        return list(dict.fromkeys([*filter(None, (self.label, self.id)), *self.attached]))
 
 
-def choose(columns: Iterable[tuple[str, Kind]], wanted: ColumnChoice, where: str) -> list[str]:
-    """Pick the features: those named, or else the only column of vectors, or all numbers.
+def choose(columns: Iterable[tuple[str, Kind]], choice: ColumnChoice, where: str) -> list[str]:
+    """Return the columns of features: those named, or the only column of vectors, or all numbers.
 
-    Vectors may be carried as well; numbers that are carried are no features unless they are named.
+    A column of vectors may be features and payload at once. A column of numbers that is a payload
+    is no feature unless it is named as one.
 
     >>> columns = [("sku", "numbers"), ("v", "vectors"), ("price", "numbers")]
     >>> choose(columns, ColumnChoice(id="sku"), "shop.parquet")
@@ -56,42 +57,49 @@ def choose(columns: Iterable[tuple[str, Kind]], wanted: ColumnChoice, where: str
     """
     kinds = list(columns)
     names = [name for name, _ in kinds]
-    for name in wanted.besides:
+    for name in choice.others:
         if name not in names:
-            raise missing(repr(name), names, where)
-    if wanted.features is not None:
-        features = matching(wanted.features, names, wanted)
+            raise missing_column(repr(name), names, where)
+    if choice.features is None:
+        features = _default_features(kinds, choice, where)
     else:
-        taken = (wanted.label, wanted.id, wanted.thumbnail)
-        vectors = [name for name, kind in kinds if kind == "vectors" and name not in taken]
-        numbers = [name for name, kind in kinds if kind == "numbers"]
-        features = vectors or [name for name in numbers if name not in wanted.besides]
-        if len(vectors) > 1:
-            message = (
-                f"{place(where)}{len(vectors)} columns hold vectors: {', '.join(vectors):.300}"
-            )
-            raise InputError(message, hint=f"say which one, as in features={vectors[0]!r}")
+        features = matching(choice.features, names, choice)
     if not features:
-        raise missing(repr(wanted.features) if wanted.features else "of numbers", names, where)
-    for name in (*features, *wanted.besides):
+        what = repr(choice.features) if choice.features else "of numbers"
+        raise missing_column(what, names, where)
+    for name in (*features, *choice.others):
         if names.count(name) > 1:
-            message = f"{place(where)}{names.count(name)} columns are called {name!r}"
+            message = f"{location(where)}{names.count(name)} columns are called {name!r}"
             raise InputError(message, hint="give each column a name of its own")
     return features
 
 
-def matching(features: str, names: Sequence[str], wanted: ColumnChoice) -> list[str]:
-    """Return the columns that a name, a glob or a comma-separated list of them means.
+def _default_features(kinds: list[tuple[str, Kind]], choice: ColumnChoice, where: str) -> list[str]:
+    """Return the only column of vectors, or else all columns of numbers with no other use."""
+    taken = (choice.label, choice.id, choice.thumbnail)
+    vectors = [name for name, kind in kinds if kind == "vectors" and name not in taken]
+    if len(vectors) > 1:
+        names = ", ".join(vectors)
+        raise InputError(
+            f"{location(where)}{len(vectors)} columns hold vectors: {names:.300}",
+            hint=f"choose one, as in features={vectors[0]!r}",
+        )
+    numbers = [name for name, kind in kinds if kind == "numbers" and name not in choice.others]
+    return vectors or numbers
 
-    A list keeps its order, a glob that of the table, and no glob means a column that is named as
-    something else.
+
+def matching(features: str, names: Sequence[str], choice: ColumnChoice) -> list[str]:
+    """Return the columns that match a name, a glob, or a comma-separated list of these.
+
+    Columns of a list keep its order, those of a glob the order of the table. A glob leaves out
+    columns that have another use.
 
     >>> matching("b,f*", ["f1", "f0", "fid", "b"], ColumnChoice(id="fid"))
     ['b', 'f1', 'f0']
     """
     found: list[str] = []
     for part in [features] if features in names else map(str.strip, features.split(",")):
-        free = (name for name in names if name not in wanted.besides and fnmatchcase(name, part))
+        free = (name for name in names if name not in choice.others and fnmatchcase(name, part))
         matches = [part] if part in names else list(free)
         if not matches:
             return []
@@ -99,17 +107,17 @@ def matching(features: str, names: Sequence[str], wanted: ColumnChoice) -> list[
     return list(dict.fromkeys(found))
 
 
-def missing(what: str, names: Sequence[str], where: str) -> InputError:
-    """Return the error for a column that is not there."""
-    there = ", ".join(map(repr, names[:12])) or "none"
+def missing_column(what: str, names: Sequence[str], where: str) -> InputError:
+    """Return the error for a column that the source does not have."""
+    listed = ", ".join(map(repr, names[:12])) or "none"
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-    return InputError(f"{place(where)}no column {what}", hint=f"there are {there:.500}{more}")
+    return InputError(f"{location(where)}no column {what}", hint=f"there are {listed:.500}{more}")
 
 
-def place(where: str, column: str | None = None, row: int | None = None) -> str:
-    """Return the place of a fault, as the beginning of a message about it.
+def location(where: str, column: str | None = None, row: int | None = None) -> str:
+    """Return the beginning of an error message: the file, the column and the row it is about.
 
-    >>> place("shop.csv", "price", 7), place("", row=7)
+    >>> location("shop.csv", "price", 7), location("", row=7)
     ("shop.csv: column 'price', row 7: ", 'row 7: ')
     """
     inside = [f"column {column!r:.80}"] if column is not None else []
@@ -117,38 +125,39 @@ def place(where: str, column: str | None = None, row: int | None = None) -> str:
     return "".join(f"{part}: " for part in (where, ", ".join(inside)) if part)
 
 
-def no_bytes(where: str) -> InputError:
-    """Return the error for pictures out of a file that cannot hold any."""
-    return InputError(
-        f"{place(where)}such a file has no column of bytes, so no thumbnails",
-        hint="write a Parquet or Arrow file with the pictures' bytes in a column",
-    )
+def refuse_thumbnails(choice: ColumnChoice, where: str) -> None:
+    """Raise if thumbnails are to be read from a file whose format has no columns of bytes."""
+    if choice.thumbnail is not None:
+        raise InputError(
+            f"{location(where)}this file format has no column of bytes, so no thumbnails",
+            hint="write a Parquet or Arrow file with the bytes of the images in a column",
+        )
 
 
 def ragged(at: str, expected: int, got: int) -> InputError:
-    """Return the error for a row that is longer or shorter than those before it."""
+    """Return the error for a row with more or fewer features than the rows before it."""
     message = f"{at}expected {expected} features as in the rows before, got {got}"
     return InputError(message, hint="embed all rows with one model; drop or repair the row")
 
 
 def as_float32(values: NDArray[Any]) -> NDArray[np.float32]:
-    """Return numbers as contiguous float32; what does not fit becomes infinity."""
+    """Return numbers as contiguous float32; numbers out of range become infinity."""
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(values, dtype=np.float32)
 
 
 def arrow() -> Any:
-    """Return the pyarrow module."""
+    """Return the pyarrow module, or raise an error that says how to install it."""
     try:
         import pyarrow
     except ImportError:
-        raise InputError("reading tables needs pyarrow", hint="pip install pyarrow") from None
+        raise InputError("tables and CSVs need pyarrow", hint="pip install pyarrow") from None
     return pyarrow
 
 
 @contextmanager
 def explained(where: str, kind: str, *more: type[Exception]) -> Iterator[None]:
-    """Turn what a reader raises about something bad into one line that names it."""
+    """Turn the errors of a file format's reader into an `InputError` of one line, with the path."""
     expected: tuple[type[Exception], ...] = (OSError, ValueError, KeyError, EOFError, *more)
     try:
         yield
@@ -156,5 +165,7 @@ def explained(where: str, kind: str, *more: type[Exception]) -> Iterator[None]:
         raise
     except expected as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        message = f"{place(where)}cannot be read as {kind}: {reason:.200}"
-        raise InputError(message, hint="damaged, or of another kind? write it again") from None
+        message = f"{location(where)}cannot be read as {kind}: {reason:.200}"
+        raise InputError(
+            message, hint="it is damaged or of another format; write it again"
+        ) from None

@@ -1,4 +1,4 @@
-"""CSVs: with or without a header, and with types that fit a column from beginning to end."""
+"""Reader of CSV files, with or without a header; a column has one type for all of its rows."""
 
 from __future__ import annotations
 
@@ -10,76 +10,85 @@ from typing import Any
 
 from everhash.errors import FeatureTypeError, InputError
 from everhash.sources.batch import Batch
-from everhash.sources.columns import ColumnChoice, arrow, choose, explained, no_bytes, place
+from everhash.sources.columns import (
+    ColumnChoice,
+    arrow,
+    choose,
+    explained,
+    location,
+    refuse_thumbnails,
+)
 from everhash.sources.tables import convert
 
-BLOCK = 1 << 20
-"""bytes of a CSV parsed at a time; pyarrow reads up to 32 of them ahead"""
+BLOCK_BYTES = 1 << 20
+"""Bytes of a CSV parsed at a time; pyarrow reads up to 32 blocks ahead."""
 
 INTEGERS = [(r"^-?(0|[1-9]\d{0,17})$", "int64"), (r"^-?(0|[1-9]\d{0,14})(\.0)?$", "float64")]
-"""How integers look in a CSV, and how pandas writes them where there are gaps; 007 is a text."""
+"""Patterns of integers: plain, and as pandas writes a column with gaps. 007 is a text."""
 
 VALUES = [
     *INTEGERS,
     (r"^-?(0|[1-9]\d{0,14})(\.\d{1,17})?([eE][+-]?\d{1,2})?$", "float64"),
     (r"^([Tt]rue|TRUE|[Ff]alse|FALSE)$", "bool"),
 ]
-"""How else a payload may look that is no text."""
+"""Patterns of payloads that are not texts: integers, floats and booleans."""
 
 
-def read_csv(path: str, wanted: ColumnChoice, rows: int) -> Iterator[Batch]:
+def read_csv(path: str, choice: ColumnChoice, rows: int) -> Iterator[Batch]:
     """Read a CSV, a few megabytes at a time. Without a header, all columns are features.
 
-    An empty cell is a null; labels and ids are integers if all of the column is, and else texts.
-    What rows carry may also be all numbers or all booleans.
+    An empty cell is a null. Labels and ids are integers if all cells of the column are, otherwise
+    texts. A column of payloads may also be all numbers or all booleans.
     """
-    if wanted.thumbnail is not None:
-        raise no_bytes(path)
+    refuse_thumbnails(choice, path)
     with explained(path, "csv", arrow().ArrowException, csv.Error):
         names, named = _csv_names(path)
-        if not named and wanted != ColumnChoice():
+        if not named and choice != ColumnChoice():
             raise InputError(
                 f"{path}: expected the names of the columns in the first line, got numbers only",
                 hint="write a header line; without one, all columns are features",
             )
         if names:
-            features = choose([(n, "numbers" if n else "other") for n in names], wanted, path)
+            features = choose([(n, "numbers" if n else "other") for n in names], choice, path)
             with _csv_explained(path, names, named):
-                types = _csv_types(path, wanted, features)
-                yield from convert(_open_csv(path, types, named), features, wanted, rows, path)
+                types = _csv_types(path, choice, features)
+                yield from convert(_open_csv(path, types, named), features, choice, rows, path)
 
 
 def _csv_names(path: str) -> tuple[list[str], bool]:
-    """Return the names of the columns, and whether they stand in the file or are made up."""
+    """Return the names of the columns, and whether the file has a header with them."""
     with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
-        lines = csv.reader(iter(lambda: file.readline(BLOCK), ""))
+        lines = csv.reader(iter(lambda: file.readline(BLOCK_BYTES), ""))
         first = next((cells for cells in lines if cells), [])
     try:
         numbers = [float(cell) for cell in first]
     except ValueError:
         return first, True
-    if numbers == list(range(len(first))) and len(first) != 1:  # what pandas calls columns
+    if numbers == list(range(len(first))) and len(first) != 1:  # the default column names of pandas
         return first, True
     return [f"f{i}" for i in range(len(first))], False
 
 
 def _open_csv(path: str, types: dict[str, str], named: bool = True) -> Any:
-    from pyarrow import csv as of
+    from pyarrow import csv as arrow_csv
 
-    # one thread, or messages would not have the number of the row
-    block = of.ReadOptions(use_threads=False, block_size=BLOCK, autogenerate_column_names=not named)
-    cell = of.ConvertOptions(
+    # with several threads, pyarrow's messages have no row number
+    blocks = arrow_csv.ReadOptions(
+        use_threads=False, block_size=BLOCK_BYTES, autogenerate_column_names=not named
+    )
+    lines = arrow_csv.ParseOptions(newlines_in_values=True)
+    cells = arrow_csv.ConvertOptions(
         column_types=types, include_columns=list(types), null_values=[""], strings_can_be_null=True
     )
-    return of.open_csv(path, block, of.ParseOptions(newlines_in_values=True), cell)
+    return arrow_csv.open_csv(path, blocks, lines, cells)
 
 
-def _csv_types(path: str, wanted: ColumnChoice, features: list[str]) -> dict[str, str]:
-    """Return the types of columns, read through for it: a type must fit all but gaps."""
+def _csv_types(path: str, choice: ColumnChoice, features: list[str]) -> dict[str, str]:
+    """Return the type of each column. Reads the whole file: a type must fit all cells but gaps."""
     import pyarrow.compute as pc
 
-    values = {name: VALUES for name in wanted.payload_columns if name not in features}
-    named = values | {wanted.label: INTEGERS, wanted.id: INTEGERS[:1]}
+    values = {name: VALUES for name in choice.payload_columns if name not in features}
+    named = values | {choice.label: INTEGERS, choice.id: INTEGERS[:1]}
     possible = {name: list(types) for name, types in named.items() if name is not None}
     for batch in _open_csv(path, dict.fromkeys(possible, "string")) if possible else ():
         for name, types in possible.items():
@@ -92,17 +101,17 @@ def _csv_types(path: str, wanted: ColumnChoice, features: list[str]) -> dict[str
 
 @contextmanager
 def _csv_explained(path: str, names: list[str], named: bool) -> Iterator[None]:
-    """Say with names, and numbers that do not count the header, what pyarrow says about a cell."""
+    """Turn pyarrow's errors into ours: column names, and row numbers without the header."""
     try:
         yield
     except arrow().ArrowInvalid as error:
-        said = re.match(r"(?:In CSV column #(\d+)|CSV parse error): Row #(\d+): (.*)", str(error))
-        if said is None:
+        found = re.match(r"(?:In CSV column #(\d+)|CSV parse error): Row #(\d+): (.*)", str(error))
+        if found is None:
             raise
-        column = None if said[1] is None else names[int(said[1])]
-        at = place(path, column, int(said[2]) - 1 - named)
-        cell = said[3].partition("invalid value ")[2]
+        column = None if found[1] is None else names[int(found[1])]
+        at = location(path, column, int(found[2]) - 1 - named)
+        cell = found[3].partition("invalid value ")[2]
         if cell:
             message = f"{at}expected a number, got {cell:.80}"
             raise FeatureTypeError(message, hint="name the columns with features=") from None
-        raise InputError(f"{at}{said[3].lower():.120}", hint="drop or repair the line") from None
+        raise InputError(f"{at}{found[3].lower():.120}", hint="drop or repair the line") from None

@@ -1,4 +1,4 @@
-"""Iterables: of batches, as a loader gives them, or of rows, as a dataset does."""
+"""Reader of iterables: of batches, like a data loader, or of rows, like a dataset."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from everhash.sources.columns import ColumnChoice, Kind, choose, explained, matc
 from everhash.sources.tables import read_stream
 
 
-def read_items(items: Iterable[Any], wanted: ColumnChoice, rows: int) -> Iterator[Batch]:
-    """Read an iterable of batches; or of rows, if the first item is one."""
+def read_items(items: Iterable[Any], choice: ColumnChoice, rows: int) -> Iterator[Batch]:
+    """Read an iterable of batches, or of rows if the first item is a row."""
     left = iter(items)
     for number, item in enumerate(left):
         where = f"item {number}"
         parts = (item,) if hasattr(item, "ndim") else item
         if hasattr(item, "__arrow_c_stream__"):
-            yield from read_stream(item, wanted, rows, where)
+            yield from read_stream(item, choice, rows, where)
         elif isinstance(parts, tuple | list) and parts and _depth(parts[0])[0] == 2:
-            yield from read_arrays(parts, wanted, rows, where)
+            yield from read_arrays(parts, choice, rows, where)
         elif not isinstance(item, Mapping):
             message = f"{where}: expected (X, y), (X, y, ids) or columns, got {type(item).__name__}"
             raise InputError(message, hint="X is 2-d; pass a plain list of rows as an array")
-        elif number == 0 and _is_row(item, wanted):
-            yield from _read_rows(item, left, wanted, rows)
+        elif number == 0 and _is_row(item, choice):
+            yield from _read_rows(item, left, choice, rows)
         else:
-            names = choose(_kinds(item, 2), wanted, where)
-            yield _from_columns(item, names, wanted, where, 0)
+            names = choose(_kinds(item, 2), choice, where)
+            yield _from_columns(item, names, choice, where, 0)
 
 
 def _read_rows(
-    first: Any, others: Iterator[Any], wanted: ColumnChoice, rows: int
+    first: Any, others: Iterator[Any], choice: ColumnChoice, rows: int
 ) -> Iterator[Batch]:
-    """Gather rows, each a mapping, into batches."""
-    names = choose(_kinds(first, 1), wanted, "")
-    needed = {*names, *wanted.besides}
+    """Collect rows, each a mapping, into batches."""
+    names = choose(_kinds(first, 1), choice, "")
+    needed = {*names, *choice.others}
     left, start = chain([first], others), 0
     while group := list(islice(left, rows)):
         for row, item in enumerate(group, start):
@@ -48,15 +48,15 @@ def _read_rows(
                 got = ", ".join(item) if isinstance(item, Mapping) else type(item).__name__
                 raise InputError(f"row {row}: expected {', '.join(sorted(needed))}, got {got:.200}")
         columns = {name: [row[name] for row in group] for name in needed}
-        yield _from_columns(columns, names, wanted, "", start)
+        yield _from_columns(columns, names, choice, "", start)
         start += len(group)
 
 
 def _from_columns(
-    columns: Any, names: list[str], wanted: ColumnChoice, where: str, start: int
+    columns: Any, names: list[str], choice: ColumnChoice, where: str, start: int
 ) -> Batch:
     X = columns[names[0]]
-    y, ids = (None if name is None else columns[name] for name in (wanted.label, wanted.id))
+    y, ids = (None if name is None else columns[name] for name in (choice.label, choice.id))
     if len(names) > 1 or _depth(X)[0] == 1:
         with explained(where, "columns of equal length"):
             X = np.stack([as_array(columns[name]) for name in names], axis=1)
@@ -64,22 +64,22 @@ def _from_columns(
     return as_rows((X, y, ids), where, start)
 
 
-def _is_row(item: Mapping[str, Any], wanted: ColumnChoice) -> bool:
-    """Say whether columns hold one row: no matrix among the features, and a scalar somewhere."""
+def _is_row(item: Mapping[str, Any], choice: ColumnChoice) -> bool:
+    """Whether a mapping is one row: no matrix among the features, and a scalar somewhere."""
     depths = {name: _depth(value)[0] for name, value in item.items()}
-    features = matching(wanted.features or "*", list(item), wanted)
+    features = matching(choice.features or "*", list(item), choice)
     is_batch = any(depths[name] == 2 for name in features)
     return not is_batch and (len(features) == 1 or 0 in depths.values())
 
 
 def _kinds(item: Mapping[str, Any], depth: int) -> Iterator[tuple[str, Kind]]:
-    """Return what the columns hold, if vectors have this depth."""
+    """Return the kind of each column, where vectors are nested this deep."""
     kinds: dict[tuple[int, bool], Kind] = {(depth, True): "vectors", (depth - 1, True): "numbers"}
     return ((name, kinds.get(_depth(value), "other")) for name, value in item.items())
 
 
 def _depth(value: Any) -> tuple[int, bool]:
-    """Return how deep lists or arrays are nested, and whether they hold numbers."""
+    """Return how deep a list or array is nested, and whether it holds numbers."""
     depth = 0
     while isinstance(value, list | tuple):
         depth, value = depth + 1, next((each for each in value if each is not None), None)

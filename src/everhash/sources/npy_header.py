@@ -1,4 +1,4 @@
-"""An array in NumPy's format, read a few rows at a time once its header has been checked."""
+"""The checked header of an array in NumPy's format, and its rows, read a few at a time."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from everhash.errors import InputError
 
-HEADER = 1 << 14
-"""bytes in which the header of a .npy must end; NumPy's own limit is 10,000"""
+MAX_HEADER_BYTES = 1 << 14
+"""Bytes in which the header of an array must end; NumPy's own limit is 10,000."""
 
 
 class NpyHeader:
-    """An array in NumPy's format, in `size` bytes of a file; what its header claims is checked."""
+    """The header of an array in `size` bytes of a file, checked against that; gives its rows."""
 
     def __init__(self, file: IO[bytes], size: int, where: str) -> None:
-        head = io.BytesIO(file.read(HEADER))
+        head = io.BytesIO(file.read(MAX_HEADER_BYTES))
         try:
             is_first = npy.read_magic(head) == (1, 0)
             read_header = npy.read_array_header_1_0 if is_first else npy.read_array_header_2_0
@@ -34,9 +34,9 @@ class NpyHeader:
             raise InputError(message, hint="save strings, as in np.asarray(y, dtype=str)")
         self.where, self.offset = where, head.tell()
         self.size = math.prod(self.shape) * self.dtype.itemsize
-        there = size - self.offset
-        if min(self.shape, default=0) < 0 or self.size > there:
-            message = f"{where}: expected {self.size} bytes for shape {self.shape}, got {there}"
+        found = size - self.offset
+        if min(self.shape, default=0) < 0 or self.size > found:
+            message = f"{where}: expected {self.size} bytes for shape {self.shape}, got {found}"
             raise InputError(message, hint="the file is damaged; write it again")
         self._file, self._ahead, self._left = file, head.read(), len(self)
 
@@ -45,7 +45,7 @@ class NpyHeader:
 
     def take(self, rows: int) -> NDArray[Any]:
         """Return the next rows."""
-        if self.fortran:  # stored column by column, so the first row needs all of it
+        if self.fortran:  # stored by columns, so the first row needs the whole array
             whole = self._next(self.shape[::-1]).T
             self._file, self._ahead, self.fortran = io.BytesIO(whole.tobytes()), b"", False
         n = min(rows, self._left)

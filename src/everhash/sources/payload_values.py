@@ -1,16 +1,16 @@
-"""What rows carry: values of columns as JSON has them.
+"""Payloads from columns: how each Arrow type is converted to JSON.
 
-    null, NaN, NaT                None: that is how tables write a gap
-    texts, integers, booleans     as they are
-    floats                        the shortest decimal that means them; infinity is refused
-    decimals                      a text with all their digits, which a float might round
-    dates, times                  ISO 8601; one with a time zone in UTC, with a Z
-    lists, structs, maps          lists and objects; the keys of a map are texts
+    null, NaN, NaT                None
+    texts, integers, booleans     unchanged
+    floats                        the shortest decimal that rounds to the float; infinity is refused
+    decimals                      a text with all digits, since a float might round them
+    dates, times                  ISO 8601; timestamps with a time zone in UTC, with a Z
+    lists, structs, maps          lists and objects; the keys of a map must be texts
     UUIDs                         their text
     anything else                 refused: bytes, durations, …
 
-NaN is a gap because many writers of tables have no other; infinity means something, and a null in
-its place would hide it.
+NaN becomes None because many programs write it for a gap. Infinity is refused because it is a
+value, which None would hide.
 """
 
 from __future__ import annotations
@@ -23,42 +23,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.errors import InputError
-from everhash.sources.columns import ColumnChoice, arrow, place
+from everhash.sources.columns import ColumnChoice, arrow, location
 
-WEIGHT = 32 << 20
-"""bytes a batch carries, about: who names a column of films is to get an error, and no crash"""
+MAX_BATCH_BYTES = 32 << 20
+"""Bytes of payloads and thumbnails in a batch, about: a column of videos must not fill memory."""
 
-AS_THEY_ARE = ("boolean", "integer", "string", "large_string", "string_view", "null")
-"""What Arrow calls the types whose values JSON has too."""
+UNCHANGED = ("boolean", "integer", "string", "large_string", "string_view", "null")
+"""Arrow types whose Python values are JSON values."""
 
 
-class _ForeignError(Exception):
-    """A value that JSON does not have; says which."""
+class _NotJsonError(Exception):
+    """A value that has no JSON form; the message names it."""
 
 
 def as_payloads(
-    columns: Mapping[str, Any], wanted: ColumnChoice, where: str, start: int
+    columns: Mapping[str, Any], choice: ColumnChoice, where: str, start: int
 ) -> list[Any] | None:
-    """Return a payload a row: the value of the one column, or an object of several.
+    """Return a payload a row: the value of one column, or an object of several.
 
-    A gap among several columns is left out; where all are gaps, there is no payload.
-    `where` and `start` are for the messages.
+    The object leaves out gaps; a row with nothing but gaps has no payload. `where` and `start`,
+    the number of the first row, are for error messages.
     """
-    if wanted.payload is None:
+    if choice.payload is None:
         return None
-    values = {name: _values(name, columns[name], where, start) for name in wanted.payload_columns}
-    if isinstance(wanted.payload, str):
-        return values[wanted.payload]
+    values = {name: _values(name, columns[name], where, start) for name in choice.payload_columns}
+    if isinstance(choice.payload, str):
+        return values[choice.payload]
     rows = zip(*values.values(), strict=True)
     pairs = ([(n, v) for n, v in zip(values, row, strict=True) if v is not None] for row in rows)
     return [dict(row) or None for row in pairs]
 
 
 def as_column(array: NDArray[Any], where: str) -> Any:
-    """Return an array as a column of Arrow's; its rows are lists if it has more axes."""
+    """Return an array as an Arrow array; rows of an array with more than one axis become lists."""
     if array.dtype.kind not in "biufUM" or 0 in array.shape[1:]:
         got = f"{array.dtype} of shape {array.shape}"
-        message = f"{place(where)}expected texts, numbers, booleans or dates, got {got}"
+        message = f"{location(where)}expected texts, numbers, booleans or dates, got {got}"
         raise InputError(message, hint="name another, or save it as one of these")
     pa = arrow()
     column = pa.array(array.ravel().astype(array.dtype.newbyteorder("=")))
@@ -69,28 +69,28 @@ def as_column(array: NDArray[Any], where: str) -> Any:
 
 def _values(name: str, column: Any, where: str, start: int) -> list[Any]:
     types = arrow().types
-    if any(getattr(types, f"is_{kind}")(column.type) for kind in AS_THEY_ARE):
+    if any(getattr(types, f"is_{kind}")(column.type) for kind in UNCHANGED):
         return list(column.to_pylist())
     found: list[Any] = []
     try:
-        found.extend(map(_value, column))  # not a list of its own, or the row would not be known
-    except _ForeignError as foreign:
-        at = place(where, name, start + len(found))
-        hint = "leave the column out, or cast it to texts or numbers; pictures are thumbnails"
-        raise InputError(f"{at}expected what JSON has, got {foreign}", hint=hint) from None
+        found.extend(map(_value, column))  # extended one by one, so that its length is the row
+    except _NotJsonError as error:
+        at = location(where, name, start + len(found))
+        hint = "leave the column out, or cast it to texts or numbers; images go into thumbnails"
+        raise InputError(f"{at}expected a JSON value, got {error}", hint=hint) from None
     return found
 
 
 def _value(scalar: Any) -> Any:
-    """Return a value of Arrow's as JSON has it."""
+    """Return an Arrow scalar as a JSON value."""
     if not scalar.is_valid:
         return None
-    way = WAYS.get(type(scalar).__name__.removesuffix("Scalar"))
-    if way is not None:
-        return way(scalar)
+    convert = CONVERTERS.get(type(scalar).__name__.removesuffix("Scalar"))
+    if convert is not None:
+        return convert(scalar)
     if hasattr(scalar.type, "storage_type"):
         return _value(scalar.value)
-    raise _ForeignError(f"{scalar.type!s:.80}")
+    raise _NotJsonError(f"{scalar.type!s:.80}")
 
 
 def _same(scalar: Any) -> Any:
@@ -104,8 +104,8 @@ def _text(scalar: Any) -> str:
 def _decimal(scalar: Any) -> str:
     try:
         return format(scalar.as_py(), "f")
-    except ArithmeticError:  # more digits than its type has: damaged
-        raise _ForeignError(f"no {scalar.type}") from None
+    except ArithmeticError:  # more digits than its type allows: a damaged file
+        raise _NotJsonError(f"no {scalar.type}") from None
 
 
 def _float(scalar: Any) -> float | None:
@@ -119,7 +119,7 @@ def _short_float(scalar: Any) -> float | None:
 
 def _finite(number: float) -> float | None:
     if math.isinf(number):
-        raise _ForeignError("infinity")
+        raise _NotJsonError("infinity")
     return None if math.isnan(number) else number
 
 
@@ -133,7 +133,7 @@ def _time(scalar: Any) -> str | None:
     return text and text.partition("T")[2]
 
 
-def _moment(scalar: Any) -> str | None:
+def _timestamp(scalar: Any) -> str | None:
     text = _iso(scalar.value, scalar.type.unit)
     return text if text is None or scalar.type.tz is None else f"{text}Z"
 
@@ -162,15 +162,15 @@ def _map(scalar: Any) -> dict[str, Any]:
 def _object(keys: list[Any], values: list[Any]) -> dict[str, Any]:
     for key in keys:
         if not isinstance(key, str):
-            raise _ForeignError(f"a key {key!r:.80}, which is no text")
+            raise _NotJsonError(f"a key {key!r:.80} that is not a text")
     made = dict(zip(keys, values, strict=True))
     if len(made) < len(keys):
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise _ForeignError(f"key {twice!r:.80} twice")
+        raise _NotJsonError(f"key {twice!r:.80} twice")
     return made
 
 
-WAYS: dict[str, Callable[[Any], Any]] = {
+CONVERTERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("String", "LargeString", "StringView", "Boolean"), _same),
     **{f"{sign}Int{bits}": _same for sign in ("", "U") for bits in (8, 16, 32, 64)},
     **dict.fromkeys(("HalfFloat", "Float"), _short_float),
@@ -180,10 +180,10 @@ WAYS: dict[str, Callable[[Any], Any]] = {
     **{f"{size}List{view}": _list for size in ("", "Large") for view in ("", "View")},
     "FixedSizeList": _list,
     "Double": _float,
-    "Timestamp": _moment,
+    "Timestamp": _timestamp,
     "Struct": _struct,
     "Map": _map,
     "Uuid": _text,
     "Dictionary": lambda scalar: _value(scalar.value),
 }
-"""What Arrow calls a type, and how its values are written in JSON."""
+"""The function that converts each Arrow scalar type, by the type's name."""

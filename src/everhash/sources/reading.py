@@ -1,4 +1,4 @@
-"""Finding the reader of a source, and holding what it gives to one size and one width."""
+"""`read`: picks the reader for a source, and cuts its batches to one size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from everhash.errors import DataMissingError, InputError, OptionError
 from everhash.sources import csvs, npy, tables
 from everhash.sources.arrays import read_arrays
 from everhash.sources.batch import Batch
-from everhash.sources.columns import ColumnChoice, place, ragged
+from everhash.sources.columns import ColumnChoice, location, ragged
 from everhash.sources.items import read_items
 
 
@@ -30,14 +30,13 @@ def read(
     Args:
         source: a path, arrays, a table, or an iterable of batches or rows; see `everhash.sources`.
         features: the column of vectors; or columns of numbers, as "f0,f1,f2" or "f*". By default
-            the only column of vectors, else all columns of numbers that are named as nothing else.
-        label: the column of labels; a list is several labels, a null is none.
+            the only column of vectors, otherwise all columns of numbers that have no other use.
+        label: the column of labels; a list is several labels, a null is no label.
         id: the column of ids, integers or strings.
-        payload: of a file or a table, the column that is each row's payload; or several, of which
-            it is an object, gaps left out. `everhash.sources.payload_values` says what becomes of
-            values that JSON does not have.
-        thumbnail: of a Parquet or Arrow file or a table, the column of pictures, as bytes.
-        rows: the most rows of a batch; what weighs much comes in smaller ones.
+        payload: for files and tables, the column of payloads; several columns become an object
+            without its gaps. `everhash.sources.payload_values` lists how types become JSON.
+        thumbnail: for Parquet and Arrow files and tables, the column of images, as bytes.
+        rows: the most rows of a batch; batches with large payloads or thumbnails are smaller.
 
     >>> [batch.y for batch in read(([[1, 2], [3, 4], [5, 6]], ["a", "b", "a"]), rows=2)]
     [['a', 'b'], ['a']]
@@ -48,40 +47,45 @@ def read(
     if not isinstance(rows, int) or rows < 1:
         raise OptionError(f"rows must be a positive integer, got {rows!r:.80}")
     names = payload if payload is None or isinstance(payload, str) else tuple(payload)
-    wanted = ColumnChoice(features, label, id, names or None, thumbnail)
+    choice = ColumnChoice(features, label, id, names or None, thumbnail)
+    return _cut(_open(source, choice, rows), rows)
+
+
+def _open(source: Any, choice: ColumnChoice, rows: int) -> Iterator[Batch]:
+    """Return the batches of a source, as its reader gives them."""
     if isinstance(source, str | os.PathLike):
         path = _existing(source)
-        found = FORMATS[path.suffix.lower()][0](str(path), wanted, rows)
+        found = FORMATS[path.suffix.lower()][0](str(path), choice, rows)
     elif hasattr(source, "__arrow_c_stream__"):
-        found = tables.read_stream(source, wanted, rows)
-    elif wanted.carried:
-        message = f"only files and tables have columns to carry, got {type(source).__name__}"
-        raise InputError(message, hint="hand them to ingest as payloads= and thumbnails=")
+        found = tables.read_stream(source, choice, rows)
+    elif choice.attached:
+        message = f"only files and tables have payload columns, got {type(source).__name__}"
+        raise InputError(message, hint="pass them to ingest as payloads= and thumbnails=")
     elif isinstance(source, tuple) or hasattr(source, "ndim"):
-        found = read_arrays(source if isinstance(source, tuple) else (source,), wanted, rows)
+        found = read_arrays(source if isinstance(source, tuple) else (source,), choice, rows)
     elif isinstance(source, Iterable) and not isinstance(source, bytes | bytearray):
-        found = read_items([source] if isinstance(source, Mapping) else source, wanted, rows)
+        found = read_items([source] if isinstance(source, Mapping) else source, choice, rows)
     else:
         message = f"expected a path, arrays, a table or an iterable, got {type(source).__name__}"
         raise InputError(message, hint="pass a file's name, (X, y, ids), or an iterable of these")
-    return _batches(found, rows)
+    return found
 
 
-def _batches(found: Iterable[Batch], rows: int) -> Iterator[Batch]:
-    """Cut what is longer than `rows`, and hold every batch to the width of the first."""
+def _cut(found: Iterable[Batch], rows: int) -> Iterator[Batch]:
+    """Cut batches to at most `rows` rows; raise if one is wider or narrower than the first."""
     width, seen = None, 0
     for batch in found:
         n, d = batch.X.shape
         width = d if width is None else width
         if d != width:
-            raise ragged(place("", row=seen), width, d)
+            raise ragged(location("", row=seen), width, d)
         for start in range(0, n, rows):
             yield batch.part(slice(start, start + rows))
         seen += n
 
 
 def count_rows(source: Any) -> int | None:
-    """Return how many rows a source has, or None where only reading it through would tell.
+    """Return how many rows a source has, or None if that needs reading all of it.
 
     >>> count_rows(([[1, 2], [3, 4]], ["a", "b"]))
     2
@@ -91,7 +95,7 @@ def count_rows(source: Any) -> int | None:
         try:
             return FORMATS[path.suffix.lower()][1](str(path))
         except InputError:
-            return None  # reading will say what is wrong
+            return None  # reading it raises the error
     if isinstance(source, tuple) or hasattr(source, "ndim"):
         return len(source[0] if isinstance(source, tuple) else source)
     return int(source.num_rows) if hasattr(source, "num_rows") else None
