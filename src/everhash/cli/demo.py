@@ -97,7 +97,7 @@ def demo(
     _check_options(picture, seed, pace)
     if serve:
         require("serve")
-    _remove_earlier(file)
+    remove_earlier(file)
     compile_kernels()
     stream, queries = _digits(seed)
     new = partial(everhash.create, labels_per_cycle=LABELS_PER_CYCLE, random_state=seed)
@@ -151,7 +151,7 @@ def _check_options(picture: Path, seed: int, pace: float) -> None:
         )
 
 
-def _remove_earlier(file: Path) -> None:
+def remove_earlier(file: Path) -> None:
     """Remove the collection of an earlier demo; raise if the file is anything else."""
     if not file.exists():
         return

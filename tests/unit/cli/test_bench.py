@@ -13,7 +13,7 @@ from everhash.bench import datasets, experiment
 from everhash.bench.rows import read_rows
 from everhash.errors import EverhashError, InputError, OptionError, UnknownNameError
 from tests.conftest import Stream
-from tests.unit.cli.test_collection import WIDE, output
+from tests.unit.cli.commands import WIDE, output
 
 FEW = ("--methods", "everhash,onehot,cosine", "--bits", "8,16", "--seeds", "1")
 
@@ -69,7 +69,7 @@ def test_own_rows_are_run_reported_and_not_run_again(
         (["nonsense"], UnknownNameError, "no experiment 'nonsense'"),
         (["table1", "--data", "nothing.csv"], UnknownNameError, "neither a data set nor a file"),
         (["table1", "--methods", "guess"], UnknownNameError, "no method 'guess'"),
-        (["table1", "--bits", "8,x"], OptionError, "numbers with commas between"),
+        (["table1", "--bits", "8,x"], OptionError, "numbers separated by commas"),
         (["table1", "--data", "digits", "--label", "y"], OptionError, "a file of your own"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 
 from everhash import peers
 from everhash.errors import LimitError, NotOnlineError, OptionError, UnknownNameError
-from tests.unit.cli.test_collection import DIM, answers, output, rows, stats
+from tests.unit.cli.commands import DIM, answers, output, rows, stats
 
 OPTIONS = {"hcoh": ["--classes", "5"], "hmoh": ["--classes", "5"]}
 

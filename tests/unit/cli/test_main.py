@@ -1,0 +1,262 @@
+"""The command line as a whole: help, docs, exit codes, warnings, pipes and Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import everhash
+from everhash import __version__, cli
+from everhash.errors import (
+    EXIT_CODES,
+    CodebookWarning,
+    CollectionFileError,
+    EverhashError,
+    LockedError,
+    ModelFileError,
+    NotFittedError,
+    OptionError,
+    ReadOnlyError,
+    StoreError,
+    exit_code,
+)
+from tests.unit.cli.commands import (
+    COLUMNS,
+    DIM,
+    WIDE,
+    Write,
+    output,
+    process,
+    rows,
+    stats,
+)
+
+NAMES = [
+    *("create", "ingest", "search", "label", "remove", "refresh", "stats", "verify"),
+    *("snapshot", "restore", "export", "serve", "key", "advise", "methods", "demo"),
+    *("bench list", "bench run", "bench report", "bench compare"),
+]
+
+
+def commands_of(group: Any, place: str = "") -> dict[str, Any]:
+    """Return commands by name, those of groups among them."""
+    found: dict[str, Any] = {}
+    for name, command in group.commands.items():
+        nested = hasattr(command, "commands")
+        found |= commands_of(command, f"{name} ") if nested else {place + name: command}
+    return found
+
+
+COMMANDS = commands_of(get_command(cli.app))
+
+
+def test_help_lists_every_command() -> None:
+    printed = output("--help") + output("bench", "--help")
+    assert sorted(COMMANDS) == sorted(NAMES)
+    for name, command in COMMANDS.items():
+        assert name.split()[-1] in printed
+        assert command.help
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command_has_an_example_that_parses(name: str) -> None:
+    found = re.search(rf"Example: everhash {name}\b(.*)", COMMANDS[name].help)
+    assert found, f"{name} has no example"
+    context = COMMANDS[name].make_context(name, found[1].split())
+    assert context.params or not COMMANDS[name].params
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_exit_code_is_in_the_reference(name: str) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "reference.md").read_text()
+    section = page.partition("## Command line")[2].partition("\n## ")[0]
+    assert f"`everhash {name}" in section
+    for parameter in COMMANDS[name].params:
+        written = [option for option in parameter.opts if option.startswith("-")]
+        assert not written or any(option in section for option in written), parameter.name
+    for code in (0, 1, *EXIT_CODES.values(), 130):
+        assert f"| {code} |" in section
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command_explains_each_of_its_options(name: str) -> None:
+    printed = " ".join(output(*name.split(), "--help").split())
+    for parameter in COMMANDS[name].params:
+        assert parameter.help, f"{name} {parameter.name} has no help"
+        assert parameter.help in printed
+        for option in parameter.opts:
+            assert option in printed
+
+
+def test_version_is_the_packages() -> None:
+    assert output("--version") == f"everhash {__version__}\n"
+
+
+def test_completion_knows_commands_and_leaves_paths_to_the_shell() -> None:
+    names = {parameter.name for parameter in get_command(cli.app).params}
+    assert {"install_completion", "show_completion"} <= names
+    assert {"--install-completion", "--show-completion"} <= set(output("--help").split())
+
+    def complete(words: str) -> list[str]:
+        variables = {"_EVERHASH_COMPLETE": "complete_bash", "COMP_WORDS": words}
+        variables["COMP_CWORD"] = str(len(words.split()) - 1)
+        ran = CliRunner().invoke(cli.app, [], env=variables, prog_name="everhash")
+        assert ran.stderr == ""
+        return ran.stdout.split()
+
+    assert complete("everhash sn") == ["snapshot"]
+    assert complete("everhash create --cod") == ["--coding"]
+    assert complete("everhash create sh") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["advise", "0"], "labels must be a whole number of at least 1, got 0"),
+        (["advise", "5", "--bits", "0"], "bits must be"),
+        (["advise", "5", "-r", "-3"], "labels_per_cycle must be"),
+        (["advise", "2000000"], "at most 1000000 labels"),
+        (["advise", "5", "--bits", "9999999999"], "at most 2000000"),
+        (["demo", "--seed", "-1"], "--seed must be at least 0"),
+        (["demo", "--picture", "no/such/folder/demo.png"], "no/such/folder/demo.png"),
+        (["demo", "--picture", "."], "no picture can be written"),
+        (["demo", "--picture", "demo.xyz"], "use one of .png, .pdf, .svg"),
+        (["demo", "--file", __file__, "--seed", "-1"], "--seed must be at least 0"),
+    ],
+)
+def test_a_wrong_value_is_one_line_and_exit_code_2(
+    arguments: list[str], says: str, refused: Any
+) -> None:
+    assert refused(2, *arguments, says=says, hint=False) == ""
+
+
+def test_options_that_make_no_sense_are_refused(
+    shop: Path, write: Write, queries: Path, tmp_path: Path, refused: Any
+) -> None:
+    before = stats(shop)
+    table = write(first=99)
+    refused(2, "ingest", shop, table, "--label", "kind", "--resume", says="--resume needs --id")
+    refused(2, "ingest", shop, table, *COLUMNS, "--rows", 0, says="--rows must be")
+    refused(2, "ingest", shop, table, *COLUMNS, "--durability", "never", says="durability")
+    refused(2, "search", shop, queries, "--limit", 0, says="--limit must be")
+    refused(2, "search", shop, queries, "-k", 0, says="k must be")
+    refused(2, "search", shop, queries, "-k", 1001, says="at most 1000")
+    refused(2, "export", shop, tmp_path / "out.xls", says="use one of .parquet, .csv, .jsonl")
+    assert stats(shop) == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(["nope"], ["advise"], ["advise", "many"], ["advise", "5", "--nope"], ["demo", "extra"]),
+        *(["create", "a.ever"], ["create", "a.ever", "--dim", "3", "--coding", "other"]),
+        *(["ingest", "a.ever"], ["search", "a.ever", "q.npy", "--distance", "far"], ["label", "a"]),
+    ],
+)
+def test_what_cannot_be_parsed_is_a_usage_error(arguments: list[str], failing: Any) -> None:
+    code, printed, said = failing(*arguments)
+    assert (code, printed) == (2, "")
+    assert "Usage:" in said
+    assert "Traceback" not in said
+
+
+def test_a_real_process_fails_without_a_traceback() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "everhash", "advise", "5", "--bits", "0"],
+        env={**os.environ, **WIDE},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == "error: bits must be a whole number of at least 1, got 0\n"
+
+
+def test_a_real_process_prints_json_and_nothing_else() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "everhash", "advise", "397", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(ran.stdout)["width"] == 640
+    assert ran.stderr == ""
+
+
+def test_every_error_has_an_exit_code_of_its_own_family() -> None:
+    assert exit_code(OptionError("x")) == 2
+    assert exit_code(NotFittedError()) == EXIT_CODES[NotFittedError]
+    assert exit_code(ModelFileError("x")) == exit_code(CollectionFileError("x")) == 5
+    assert exit_code(LockedError("x")) == 8
+    assert exit_code(ReadOnlyError("x")) == exit_code(StoreError("x")) == 7
+    assert exit_code(EverhashError("x")) == 1
+    assert not set(EXIT_CODES.values()) & {0, 1, 130}
+    # damaged files share theirs, and so do wrong input and a wrong kind of method
+    assert len(set(EXIT_CODES.values())) == len(EXIT_CODES) - 2
+
+
+def test_an_os_error_about_a_path_is_one_line(
+    refused: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise PermissionError(13, "Permission denied", "a\nb.ever")
+
+    monkeypatch.setattr(everhash.collection.verification.Store, "open", fail)
+    refused(7, "verify", "shop.ever", says=r"a\nb.ever: Permission denied")
+
+
+def test_a_warning_is_one_line(tmp_path: Path, write: Write, failing: Any) -> None:
+    path = tmp_path / "narrow.ever"
+    output("create", path, "--dim", DIM, "--bits", 1, "--labels-per-cycle", 50)
+    warnings.simplefilter("always", CodebookWarning)  # pytest sets filters back after each test
+    code, printed, said = failing("ingest", path, write(), *COLUMNS)
+    assert code == 0
+    assert re.fullmatch("warning: .+\n", said)
+    assert "30 entries" in printed
+
+
+def test_ctrl_c_in_any_command_is_quiet(
+    monkeypatch: pytest.MonkeyPatch, failing: Any, shop: Path
+) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(everhash.Collection, "stats", interrupt)
+    assert failing("stats", shop) == (130, "", "")
+
+
+def test_a_closed_pipe_is_quiet(shop: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "many.npy", rows(3000)[0])
+    with process("search", shop, tmp_path / "many.npy") as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.read(10)
+        running.stdout.close()
+        said = running.stderr.read()
+    assert said == ""
+    assert running.returncode == 1
+
+
+def test_a_pipe_closed_before_the_first_line_is_quiet(shop: Path) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    ran = subprocess.run(
+        [sys.executable, "-m", "everhash", "stats", str(shop), "--json"],
+        stdout=write_end,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(write_end)
+    assert (ran.returncode, ran.stderr) == (1, "")

@@ -1,0 +1,144 @@
+"""`everhash search`: the matches of the library, as a table and as JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import everhash
+from everhash.cli.formatting import printable
+from tests.unit.cli.commands import (
+    DIM,
+    answers,
+    output,
+    rows,
+)
+
+
+def test_search_prints_one_line_a_match(shop: Path, queries: Path) -> None:
+    heading, *lines = output("search", shop, queries, "-k", 3, "--explain").splitlines()
+    assert heading.split() == ["query", "rank", "distance", "label", "id", "why"]
+    found = answers("search", shop, queries, "-k", 3)
+    expected = [
+        [str(answer["query"]), str(rank), f"{match['distance']:.4g}", match["label"], match["id"]]
+        for answer in found
+        for rank, match in enumerate(answer["matches"], start=1)
+    ]
+    for line, (*numbers, label, name) in zip(lines, expected, strict=True):
+        assert line.split()[:3] == numbers
+        words = [label, str(name)] if label else [str(name)]
+        assert line.split()[3 : 3 + len(words)] == words
+        assert re.search(r"(codeword|own bits), cycle 0: \d+ of 32 bits agree$", line)
+
+
+def test_search_takes_its_options(shop: Path, queries: Path) -> None:
+    first, *more = answers("search", shop, queries, "--limit", 1, "--distance", "hamming", "-k", 4)
+    assert more == []
+    assert [match["distance"] % 1 for match in first["matches"]] == [0] * 4
+    only = answers("search", shop, queries, "--only", "label-1", "--only", "label-2")
+    assert {match["label"] for answer in only for match in answer["matches"]} <= {
+        "label-1",
+        "label-2",
+    }
+    for answer in answers("search", shop, queries, "--explain"):
+        for match in answer["matches"]:
+            why = match["why"]
+            assert why["compared"] == ("codeword" if match["label"] else "own bits")
+            assert why["agree"] + len(why["differ"]) == 32
+
+
+def test_search_by_entries_is_that_of_the_library(
+    shop: Path, queries: Path, refused: Callable[..., str]
+) -> None:
+    found = answers("search", shop, "--like", "sku-3", "--like", 7, "-k", 4)
+    with everhash.open(shop, readonly=True) as library:
+        expected = library.search_like(["sku-3", 7], 4)
+    assert [[match["id"] for match in answer["matches"]] for answer in found] == (
+        expected.ids.tolist()
+    )
+    assert output("search", shop, "--like", "sku-3", "--only", "label-1", "-k", 1).count("\n") == 2
+    refused(2, "search", shop, says="a file of queries or --like")
+    refused(2, "search", shop, queries, "--like", "sku-3", says="a file of queries or --like")
+    refused(3, "search", shop, "--like", "sku-99", says="sku-99")
+
+
+def test_search_of_nothing_finds_nothing(tmp_path: Path, queries: Path) -> None:
+    path = tmp_path / "empty.ever"
+    output("create", path, "--dim", DIM)
+    found = answers("search", path, queries)
+    assert [answer["matches"] for answer in found] == [[]] * 4
+    assert found[0]["novelty"] is None
+    output("search", path, queries)
+
+
+def test_queries_of_another_width_are_refused(shop: Path, tmp_path: Path, refused: Any) -> None:
+    np.save(tmp_path / "wide.npy", np.ones((2, DIM + 1)))
+    refused(2, "search", shop, tmp_path / "wide.npy", says="the collection is expecting 8")
+
+
+@pytest.fixture
+def found_by(tmp_path: Path) -> Callable[..., tuple[Path, Path]]:
+    """Return a function that makes a collection with payloads, and a file of queries."""
+
+    def make(payloads: list[Any]) -> tuple[Path, Path]:
+        path, queries = tmp_path / "payloads.ever", tmp_path / "queries.npy"
+        X, _ = rows(len(payloads))
+        with everhash.create(path, dim=DIM) as collection:
+            collection.ingest(X, list(range(len(X))), payloads=payloads)
+        np.save(queries, X)
+        return path, queries
+
+    return make
+
+
+def test_search_gives_payloads_in_full_as_json(found_by: Any) -> None:
+    payloads = [{"text": "boots\nin winter", "n": [1, None]}, None, "x" * 4000, 0, False, ""]
+    path, queries = found_by(payloads)
+    for answer in answers("search", path, queries, "-k", 6):
+        assert len(answer["matches"]) == 6
+        for match in answer["matches"]:
+            assert match.get("payload") == payloads[match["id"]]
+            assert ("payload" in match) == (payloads[match["id"]] is not None)
+
+
+def test_search_shows_payloads_briefly_in_the_last_column(found_by: Any) -> None:
+    payloads = [{"text": "winter boots", "n": 1}, None, "long " * 100, {"b": True, "vector": [1]}]
+    path, queries = found_by(payloads)
+    shown = ["winter boots", "", ("long " * 12)[:59] + "…", "b: true"]
+    for options in ((), ("--explain",)):
+        heading, *lines = output("search", path, queries, "-k", 4, *options).splitlines()
+        assert heading.split()[-1] == "payload"
+        assert len(lines) == 16
+        start = heading.index("payload")
+        for line in lines:
+            name = int(line.split()[4])
+            assert line[start:] == shown[name].rstrip()
+
+
+def test_a_payload_cannot_move_the_cursor(found_by: Any) -> None:
+    path, queries = found_by(["\x1b[2J[bold]\n\tx", {"\x1b": "\x9b"}])
+    printed = output("search", path, queries, "-k", 2)
+    assert not set(printed) & {"\x1b", "\x9b", "\t"}
+    assert r"\x1b[2J[bold] x" in printed
+    assert r"\x1b: \x9b" in printed
+
+
+def test_without_payloads_there_is_no_column_for_them(shop: Path, queries: Path) -> None:
+    heading = output("search", shop, queries).splitlines()[0]
+    assert heading.split() == ["query", "rank", "distance", "label", "id"]
+    for answer in answers("search", shop, queries):
+        assert all("payload" not in match for match in answer["matches"])
+
+
+def test_hostile_names_cannot_move_the_cursor(shop: Path, queries: Path) -> None:
+    label = "\x1b[2J[bold]\n"
+    output("label", shop, label, *(f"sku-{i}" for i in range(30)), *range(10))
+    printed = output("search", shop, queries, "-k", 3)
+    assert "\x1b" not in printed
+    assert printable(label) == r"\x1b[2J[bold]\n"
+    assert printable(label) in printed
