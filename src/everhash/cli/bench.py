@@ -61,15 +61,15 @@ Seeds = Annotated[
 Methods = Annotated[
     str | None, typer.Option(help="all, online, batch, or names separated by commas.")
 ]
-Bits = Annotated[str | None, typer.Option(help="Lengths of codes, separated by commas.")]
+CodeLengths = Annotated[str | None, typer.Option(help="Lengths of codes, separated by commas.")]
 Data = Annotated[
     str | None,
     typer.Option(help="Run on this data set instead: a name, or a file of your own."),
 ]
-Features = Annotated[
+OwnFeatures = Annotated[
     str | None, typer.Option(help="Of your own file: its column or columns of features.")
 ]
-Label = Annotated[str | None, typer.Option(help="Of your own file: its column of labels.")]
+OwnLabel = Annotated[str | None, typer.Option(help="Of your own file: its column of labels.")]
 Jobs = Annotated[int, typer.Option(min=1, max=256, help="Processes, one thread each.")]
 RowsPath = Annotated[
     Path | None, typer.Option(help="File for the rows. Default: everhash-results/NAME.jsonl.")
@@ -81,10 +81,10 @@ def run(
     name: Name,
     seeds: Seeds = None,
     methods: Methods = None,
-    bits: Bits = None,
+    bits: CodeLengths = None,
     data: Data = None,
-    features: Features = None,
-    label: Label = None,
+    features: OwnFeatures = None,
+    label: OwnLabel = None,
     jobs: Jobs = 1,
     rows: RowsPath = None,
 ) -> None:

@@ -39,14 +39,6 @@ NEAREST = 5
 """Entries printed for a query."""
 
 
-class Stream(NamedTuple):
-    """Rows in order of arrival, their true labels, and which rows arrive without a label."""
-
-    X: NDArray[np.float32]
-    y: NDArray[np.int64]
-    hidden: NDArray[np.bool_]
-
-
 class Queries(NamedTuple):
     """Rows that are not in the collection, and their labels."""
 
@@ -103,7 +95,7 @@ def demo(
     new = partial(everhash.create, labels_per_cycle=LABELS_PER_CYCLE, random_state=seed)
     make = partial(new, file, DIM, BITS)
     if serve:
-        serve_scans(Scans(*stream), make, seed=seed, port=port, pace=pace)
+        serve_scans(stream, make, seed=seed, port=port, pace=pace)
         return
     with make() as collection:
         checkpoints = _show(collection, stream, queries)
@@ -111,7 +103,7 @@ def demo(
         _draw(collection.hasher, checkpoints, picture)
 
 
-def _show(collection: Collection, stream: Stream, queries: Queries) -> list[Checkpoint]:
+def _show(collection: Collection, stream: Scans, queries: Queries) -> list[Checkpoint]:
     """Stream the rows in; print the checkpoints, a refresh and some searches."""
     console = Console()
     console.print(
@@ -179,7 +171,7 @@ def _is_ours(collection: Collection) -> bool:
     return all(is_scan(attached.payload) for attached in collection.attachments(ids))
 
 
-def _digits(seed: int) -> tuple[Stream, Queries]:
+def _digits(seed: int) -> tuple[Scans, Queries]:
     """Return the stream sorted by label, a quarter of it unlabelled, and the queries."""
     from sklearn.datasets import load_digits
 
@@ -189,10 +181,10 @@ def _digits(seed: int) -> tuple[Stream, Queries]:
     queries, rest = order[:QUERIES], order[QUERIES:]
     rest = rest[np.argsort(y[rest], kind="stable")]
     hidden = rng.random(len(rest)) < 0.25
-    return Stream(X[rest].astype(np.float32), y[rest], hidden), Queries(X[queries], y[queries])
+    return Scans(X[rest].astype(np.float32), y[rest], hidden), Queries(X[queries], y[queries])
 
 
-def _stream_in(collection: Collection, stream: Stream, queries: Queries) -> list[Checkpoint]:
+def _stream_in(collection: Collection, stream: Scans, queries: Queries) -> list[Checkpoint]:
     steps = track(
         _checkpoints(collection, stream, queries),
         total=len(np.unique(stream.y)),
@@ -203,7 +195,7 @@ def _stream_in(collection: Collection, stream: Stream, queries: Queries) -> list
     return list(steps)
 
 
-def _checkpoints(collection: Collection, stream: Stream, queries: Queries) -> Iterator[Checkpoint]:
+def _checkpoints(collection: Collection, stream: Scans, queries: Queries) -> Iterator[Checkpoint]:
     """Ingest one label after the other; measure after each."""
     hasher, versions = collection.hasher, np.zeros(0, np.int64)
     for label in np.unique(stream.y):
@@ -228,13 +220,13 @@ def _checkpoints(collection: Collection, stream: Stream, queries: Queries) -> It
         )
 
 
-def _by_codeword(hasher: StreamHasher, stream: Stream, queries: Queries, last: int) -> float:
+def _by_codeword(hasher: StreamHasher, stream: Scans, queries: Queries, last: int) -> float:
     labelled = stream.y[: last + 1][~stream.hidden[: last + 1]]
     distances = asymmetric(hasher.margins(queries.X), hasher.encode_labels())[:, labelled]
     return mean_average_precision(distances, queries.y[:, None] == labelled)
 
 
-def _by_mapping(hasher: StreamHasher, stream: Stream, queries: Queries, last: int) -> float:
+def _by_mapping(hasher: StreamHasher, stream: Scans, queries: Queries, last: int) -> float:
     distances = asymmetric(hasher.margins(queries.X), hasher.encode(stream.X[: last + 1]))
     return mean_average_precision(distances, queries.y[:, None] == stream.y[: last + 1])
 
@@ -271,7 +263,7 @@ def _table(checkpoints: list[Checkpoint]) -> Table:
     return table
 
 
-def _answers(collection: Collection, stream: Stream, queries: Queries) -> Table:
+def _answers(collection: Collection, stream: Scans, queries: Queries) -> Table:
     """Return a table of a few searches. An entry's id is the number of its row in the stream."""
     some = np.unique(queries.y, return_index=True)[1][::2]
     matches = collection.search(queries.X[some], NEAREST)

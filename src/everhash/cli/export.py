@@ -29,7 +29,7 @@ MAX_GROUP_ROWS, MAX_GROUP_BYTES = 65_536, 64 << 20
 """Limits of a row group in a Parquet file: entries, and bytes of their thumbnails (about)."""
 ENTRIES_A_READ = 1000
 """Entries whose attachments are read at a time."""
-Row = tuple[Entry, Attachment]
+EntryRow = tuple[Entry, Attachment]
 MODEL = ".safetensors"
 OutFile = Annotated[
     Path, file_argument("New file: .parquet, .csv or .jsonl; .safetensors for the hasher.")
@@ -82,7 +82,7 @@ def _all_or_nothing(out: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
-def _rows(collection: Collection, bar: Bar) -> Iterator[Row]:
+def _rows(collection: Collection, bar: Bar) -> Iterator[EntryRow]:
     """Yield all entries with their attachments."""
     left = collection.entries()
     while entries := list(islice(left, ENTRIES_A_READ)):
@@ -105,7 +105,7 @@ def _base64(thumbnail: bytes | None) -> str | None:
     return None if thumbnail is None else b64encode(thumbnail).decode()
 
 
-def _write_csv(path: Path, _collection: Collection, rows: Iterator[Row]) -> None:
+def _write_csv(path: Path, _collection: Collection, rows: Iterator[EntryRow]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file)
         table.writerow(COLUMNS)
@@ -115,7 +115,7 @@ def _write_csv(path: Path, _collection: Collection, rows: Iterator[Row]) -> None
             table.writerow((*cells, _json(attached.payload), _base64(attached.thumbnail)))
 
 
-def _write_jsonl(path: Path, _collection: Collection, rows: Iterator[Row]) -> None:
+def _write_jsonl(path: Path, _collection: Collection, rows: Iterator[EntryRow]) -> None:
     with path.open("w", encoding="utf-8") as file:
         for entry, attached in rows:
             cells = (entry.id, entry.labels, entry.home, _code(entry))
@@ -123,7 +123,7 @@ def _write_jsonl(path: Path, _collection: Collection, rows: Iterator[Row]) -> No
             file.write(json.dumps(dict(zip(COLUMNS, values, strict=True)), default=str) + "\n")
 
 
-def _write_parquet(path: Path, collection: Collection, rows: Iterator[Row]) -> None:
+def _write_parquet(path: Path, collection: Collection, rows: Iterator[EntryRow]) -> None:
     pa = arrow()
     from pyarrow import parquet
 
@@ -149,9 +149,9 @@ def _write_parquet(path: Path, collection: Collection, rows: Iterator[Row]) -> N
             writer.write_table(pa.table(columns, schema=schema))
 
 
-def _groups(rows: Iterator[Row]) -> Iterator[list[Row]]:
+def _groups(rows: Iterator[EntryRow]) -> Iterator[list[EntryRow]]:
     """Collect rows until a row group is full."""
-    group: list[Row] = []
+    group: list[EntryRow] = []
     size = 0
     for row in rows:
         group.append(row)

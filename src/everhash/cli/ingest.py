@@ -101,7 +101,7 @@ class DeferredInterrupt:
         self.requested = False
 
     def __enter__(self) -> DeferredInterrupt:
-        # a handler that somebody else has set, such as that of `nohup`, stays
+        # another handler, such as that of `nohup`, is left in place
         self._installed = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if self._installed:
             signal.signal(signal.SIGINT, self._note)

@@ -35,7 +35,9 @@ from everhash.wire.ids import Id
 
 QUERIES_A_BATCH = 1000
 PAYLOADS_A_READ = 1000
-Queries = Annotated[Path | None, file_argument("File of queries, in any format that ingest reads.")]
+QueryFile = Annotated[
+    Path | None, file_argument("File of queries, in any format that ingest reads.")
+]
 Like = Annotated[
     list[str] | None,
     typer.Option(help="Search by this entry instead of a file; may be repeated."),
@@ -59,7 +61,7 @@ AsJsonLines = Annotated[
 
 def search(
     path: File,
-    queries: Queries = None,
+    queries: QueryFile = None,
     like: Like = None,
     k: K = 10,
     distance: Distance = "asymmetric",

@@ -8,10 +8,7 @@ import re
 import pytest
 
 from everhash import advise
-from tests.unit.cli.commands import (
-    cells,
-    output,
-)
+from tests.unit.cli.commands import cells, output
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,7 @@ import numpy as np
 import pytest
 
 import everhash
-from tests.unit.cli.commands import (
-    COLUMNS,
-    DIM,
-    Write,
-    answers,
-    cells,
-    output,
-    stats,
-)
+from tests.unit.cli.commands import COLUMNS, DIM, Write, answers, cells, output, stats
 
 
 def test_create_makes_an_empty_collection_with_these_options(tmp_path: Path) -> None:

@@ -15,14 +15,8 @@ from typer.testing import CliRunner
 import everhash
 from everhash import cli
 from everhash.cli.demo import BITS, DIM, remove_earlier
-from everhash.errors import (
-    OptionError,
-)
-from tests.unit.cli.commands import (
-    WIDE,
-    cells,
-    output,
-)
+from everhash.errors import OptionError
+from tests.unit.cli.commands import WIDE, cells, output
 
 
 class Ran(NamedTuple):

@@ -10,16 +10,7 @@ import pytest
 from matplotlib.image import imread
 
 from everhash import limits
-from everhash.cli.demo_serve import (
-    BLACK,
-    FIRST_ROWS,
-    SCALE,
-    SIDE,
-    Scans,
-    payload,
-    png,
-    watchable,
-)
+from everhash.cli.demo_serve import BLACK, FIRST_ROWS, SCALE, SIDE, Scans, payload, png, watchable
 from tests.conftest import Stream
 
 

@@ -6,13 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import everhash
-from tests.unit.cli.commands import (
-    DIM,
-    answers,
-    output,
-    rows,
-    stats,
-)
+from tests.unit.cli.commands import DIM, answers, output, rows, stats
 
 
 def test_label_and_remove_change_entries(shop: Path) -> None:

@@ -11,11 +11,7 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 import everhash
-from tests.unit.cli.commands import (
-    DIM,
-    output,
-    rows,
-)
+from tests.unit.cli.commands import DIM, output, rows
 
 
 def test_export_writes_every_entry_in_every_format(shop: Path, tmp_path: Path) -> None:

@@ -12,11 +12,7 @@ from typing import Any
 import pytest
 
 import everhash
-from tests.unit.cli.commands import (
-    answers,
-    output,
-    stats,
-)
+from tests.unit.cli.commands import answers, output, stats
 
 READING = ("search", "stats", "verify", "snapshot", "export", "refresh --dry-run")
 

@@ -31,16 +31,7 @@ from everhash.errors import (
     StoreError,
     exit_code,
 )
-from tests.unit.cli.commands import (
-    COLUMNS,
-    DIM,
-    WIDE,
-    Write,
-    output,
-    process,
-    rows,
-    stats,
-)
+from tests.unit.cli.commands import COLUMNS, DIM, WIDE, Write, output, process, rows, stats
 
 NAMES = [
     *("create", "ingest", "search", "label", "remove", "refresh", "stats", "verify"),

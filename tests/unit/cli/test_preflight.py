@@ -9,15 +9,7 @@ import numpy as np
 import pytest
 
 from everhash import limits
-from tests.unit.cli.commands import (
-    COLUMNS,
-    DIM,
-    GIF,
-    Write,
-    output,
-    rows,
-    stats,
-)
+from tests.unit.cli.commands import COLUMNS, DIM, GIF, Write, output, rows, stats
 
 
 def last(bad: Any, good: Any) -> list[Any]:

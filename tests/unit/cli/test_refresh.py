@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.unit.cli.commands import (
-    COLUMNS,
-    DIM,
-    Write,
-    answers,
-    output,
-    stats,
-)
+from tests.unit.cli.commands import COLUMNS, DIM, Write, answers, output, stats
 
 
 def test_refresh_says_what_it_would_do_and_then_does_it(shop: Path, write: Write) -> None:

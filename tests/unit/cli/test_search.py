@@ -12,12 +12,7 @@ import pytest
 
 import everhash
 from everhash.cli.formatting import printable
-from tests.unit.cli.commands import (
-    DIM,
-    answers,
-    output,
-    rows,
-)
+from tests.unit.cli.commands import DIM, answers, output, rows
 
 
 def test_search_prints_one_line_a_match(shop: Path, queries: Path) -> None:

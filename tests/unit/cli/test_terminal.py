@@ -8,12 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.unit.cli.commands import (
-    COLUMNS,
-    DIM,
-    Write,
-    output,
-)
+from tests.unit.cli.commands import COLUMNS, DIM, Write, output
 
 
 def test_progress_goes_to_a_terminal_on_stderr_and_nowhere_else(

@@ -14,9 +14,7 @@ import pytest
 
 import everhash
 from everhash import Attachment
-from everhash.errors import (
-    CollectionFileError,
-)
+from everhash.errors import CollectionFileError
 from tests.conftest import Stream
 from tests.unit.collection.conftest import GIF, PNG
 

@@ -15,12 +15,7 @@ from hypothesis import strategies as st
 import everhash
 from everhash import Attachment, Collection, limits
 from everhash.collection.attachments import COMPACT, image_type
-from everhash.errors import (
-    InputError,
-    LimitError,
-    ReadOnlyError,
-    UnknownIdError,
-)
+from everhash.errors import InputError, LimitError, ReadOnlyError, UnknownIdError
 from everhash.store.transaction import Transaction
 from tests.conftest import Stream
 from tests.unit.collection.conftest import GIF, JPEG, PAYLOADS, PICTURES, PNG, WEBP, rows_in

@@ -9,11 +9,7 @@ import pytest
 
 import everhash
 from everhash import Collection
-from everhash.errors import (
-    InputError,
-    OptionError,
-    UnknownIdError,
-)
+from everhash.errors import InputError, OptionError, UnknownIdError
 from tests.conftest import Stream
 
 

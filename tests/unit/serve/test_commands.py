@@ -178,7 +178,7 @@ def test_two_keys_cannot_have_one_name(tmp_path: Path) -> None:
 
 
 def test_the_service_is_not_loaded_by_other_commands() -> None:
-    code = "import sys, everhash.cli; print(*sys.modules)"
+    code = "import sys, everhash.cli.main; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in run.stdout.split()}
     assert not loaded & {"fastapi", "uvicorn", "starlette", "pydantic"}

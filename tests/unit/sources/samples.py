@@ -18,9 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from everhash.errors import (
-    InputError,
-)
+from everhash.errors import InputError
 from everhash.sources import Batch, read
 
 Floats = NDArray[np.float32]

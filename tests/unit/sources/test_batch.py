@@ -7,11 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everhash.sources import Batch, read
-from tests.unit.sources.samples import (
-    GIF,
-    table_of,
-    whole,
-)
+from tests.unit.sources.samples import GIF, table_of, whole
 
 
 def test_a_batch_is_what_ingest_takes() -> None:

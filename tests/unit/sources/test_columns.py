@@ -12,9 +12,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pytest
 
-from everhash.errors import (
-    InputError,
-)
+from everhash.errors import InputError
 from everhash.sources import read
 from tests.unit.sources.samples import (
     labels_of,

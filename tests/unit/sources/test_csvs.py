@@ -9,18 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from everhash.errors import (
-    FeatureTypeError,
-    IdError,
-    InputError,
-)
+from everhash.errors import FeatureTypeError, IdError, InputError
 from everhash.sources import csvs, read
-from tests.unit.sources.samples import (
-    labels_of,
-    payloads,
-    refused,
-    whole,
-)
+from tests.unit.sources.samples import labels_of, payloads, refused, whole
 
 
 @pytest.mark.parametrize(

@@ -13,19 +13,9 @@ import pyarrow.feather
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everhash.errors import (
-    InputError,
-)
+from everhash.errors import InputError
 from everhash.sources import count_rows, read
-from tests.unit.sources.samples import (
-    PLAIN,
-    SOURCES,
-    refused,
-    sample,
-    table_of,
-    write_ipc,
-    written,
-)
+from tests.unit.sources.samples import PLAIN, SOURCES, refused, sample, table_of, write_ipc, written
 
 
 def files(path: Path) -> dict[str, tuple[Path, dict[str, Any]]]:

@@ -10,15 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from everhash.errors import (
-    InputError,
-)
+from everhash.errors import InputError
 from everhash.sources import read
-from tests.unit.sources.samples import (
-    Tensor,
-    refused,
-    whole,
-)
+from tests.unit.sources.samples import Tensor, refused, whole
 
 
 def test_rows_are_gathered_into_batches() -> None:

@@ -14,12 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from everhash.sources import npy, read, tables
-from tests.unit.sources.samples import (
-    peak_memory,
-    table_of,
-    write_ipc,
-    written,
-)
+from tests.unit.sources.samples import peak_memory, table_of, write_ipc, written
 
 
 def write_large(kind: str, path: Path, n: int, d: int) -> Path:

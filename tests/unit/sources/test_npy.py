@@ -11,23 +11,9 @@ import numpy as np
 import pytest
 
 from everhash import limits
-from everhash.errors import (
-    FeatureTypeError,
-    IdError,
-    InputError,
-    LabelError,
-    LimitError,
-)
+from everhash.errors import FeatureTypeError, IdError, InputError, LabelError, LimitError
 from everhash.sources import count_rows, read
-from tests.unit.sources.samples import (
-    labels_of,
-    payloads,
-    refused,
-    same,
-    sample,
-    whole,
-    write_npz,
-)
+from tests.unit.sources.samples import labels_of, payloads, refused, same, sample, whole, write_npz
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

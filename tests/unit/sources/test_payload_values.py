@@ -17,17 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everhash.errors import (
-    InputError,
-)
-from tests.unit.sources.samples import (
-    PLAIN,
-    payloads,
-    refused,
-    table_of,
-    write_ipc,
-    written,
-)
+from everhash.errors import InputError
+from tests.unit.sources.samples import PLAIN, payloads, refused, table_of, write_ipc, written
 
 IN_MEMORY: dict[str, tuple[pa.Array, list[Any]]] = {
     "text views": (pa.array(["a", None], pa.string_view()), ["a", None]),

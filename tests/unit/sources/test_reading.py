@@ -26,14 +26,7 @@ from everhash.errors import (
     OptionError,
 )
 from everhash.sources import count_rows, read
-from tests.unit.sources.samples import (
-    SOURCES,
-    Rows,
-    refused,
-    same,
-    sample,
-    whole,
-)
+from tests.unit.sources.samples import SOURCES, Rows, refused, same, sample, whole
 
 
 @pytest.mark.parametrize("kind", SOURCES)

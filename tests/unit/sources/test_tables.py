@@ -11,12 +11,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pytest
 
-from everhash.errors import (
-    FeatureTypeError,
-    IdError,
-    InputError,
-    LabelError,
-)
+from everhash.errors import FeatureTypeError, IdError, InputError, LabelError
 from everhash.sources import read
 from tests.unit.sources.samples import (
     GIF,
