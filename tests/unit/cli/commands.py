@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,14 @@ DIM = 8
 COLUMNS = ("--features", "embedding", "--label", "kind", "--id", "sku")
 PNG, GIF = b"\x89PNG\r\n\x1a\n" + bytes(40), b"GIF89a" + bytes(9)
 Write = Callable[..., Path]
+
+
+class Ended(NamedTuple):
+    """How a process ended, and what it has printed."""
+
+    code: Any
+    out: str
+    err: str
 
 
 def output(*arguments: object) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from everhash import cli
-from tests.unit.cli.commands import COLUMNS, DIM, Write, output, rows, write_table
+from tests.unit.cli.commands import COLUMNS, DIM, Ended, Write, output, rows, write_table
 
 
 @pytest.fixture
@@ -52,31 +52,32 @@ def queries(tmp_path: Path) -> Path:
 @pytest.fixture
 def failing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., tuple[Any, str, str]]:
-    """Return a function that runs what ends the process: exit code, stdout and stderr."""
+) -> Callable[..., Ended]:
+    """Return a function that runs what ends the process."""
 
-    def run(*arguments: object) -> tuple[Any, str, str]:
+    def run(*arguments: object) -> Ended:
         capsys.readouterr()
         monkeypatch.setattr(sys, "argv", ["everhash", *map(str, arguments)])
         with pytest.raises(SystemExit) as caught:
             cli.run()
-        return (caught.value.code, *capsys.readouterr())
+        return Ended(caught.value.code, *capsys.readouterr())
 
     return run
 
 
 @pytest.fixture
-def refused(failing: Callable[..., tuple[Any, str, str]]) -> Callable[..., str]:
+def refused(failing: Callable[..., Ended]) -> Callable[..., Ended]:
     """Return a function that runs what must fail with a code, in one line with a hint."""
 
-    def run(code: int, *arguments: object, says: str = "", hint: bool = True) -> str:
-        exit_code, out, err = failing(*arguments)
-        assert exit_code == code, err
+    def run(code: int, *arguments: object, says: str = "", hint: bool = True) -> Ended:
+        ended = failing(*arguments)
+        err = ended.err
+        assert ended.code == code, err
         # a number that is out of range is its own hint
         ending = r" \(.+\)" if hint and not re.search("must be|at most", err) else ""
         assert re.fullmatch(rf"error: .+{ending}\n", err), err
         assert says in err
-        return out
+        return ended
 
     return run
 

@@ -134,9 +134,9 @@ def test_a_damaged_file_is_refused_and_verify_names_the_damage(
         connection.execute("UPDATE part SET data = zeroblob(length(data)) WHERE kind = 'codes'")
     connection.close()
     before = shop.read_bytes()
-    printed = refused(5, "verify", shop, says="1 problem found (restore it from a snapshot")
+    printed = refused(5, "verify", shop, says="1 problem found (restore it from a snapshot").out
     assert printed.startswith(f"damaged: {shop}: codes 30 is damaged")
-    (found,) = [json.loads(line) for line in refused(5, "verify", shop, "--json").splitlines()]
+    (found,) = [json.loads(line) for line in refused(5, "verify", shop, "--json").out.splitlines()]
     assert not found["ok"]
     assert found["problems"] == [f"{shop}: codes 30 is damaged"]
     for command in ("stats", "search", "ingest", "label", "remove", "refresh"):
@@ -147,4 +147,4 @@ def test_a_damaged_file_is_refused_and_verify_names_the_damage(
 def test_a_truncated_file_is_refused(shop: Path, refused: Any) -> None:
     shop.write_bytes(shop.read_bytes()[: shop.stat().st_size // 2])
     refused(5, "stats", shop)
-    assert refused(5, "verify", shop)
+    assert refused(5, "verify", shop).out

@@ -99,7 +99,7 @@ def test_demo_replaces_no_file_but_its_own(demo: Ran, tmp_path: Path, refused: A
             (tmp_path, 7, "is a folder"),
             (demo.file, 8, "is being written"),
         ):
-            assert refused(code, "demo", "--file", file, says=says) == ""
+            assert refused(code, "demo", "--file", file, says=says).out == ""
     assert text.read_text() == "precious" * 1000
     assert shop.exists()
     assert demo.file.exists()

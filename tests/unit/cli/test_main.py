@@ -129,7 +129,7 @@ def test_completion_knows_commands_and_leaves_paths_to_the_shell() -> None:
 def test_a_wrong_value_is_one_line_and_exit_code_2(
     arguments: list[str], says: str, refused: Any
 ) -> None:
-    assert refused(2, *arguments, says=says, hint=False) == ""
+    assert refused(2, *arguments, says=says, hint=False).out == ""
 
 
 def test_options_that_make_no_sense_are_refused(
