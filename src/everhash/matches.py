@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Why an entry matched: what it was compared as, and bit by bit how that went."""
+    """Why an entry matched: what the query was compared with, and which bits agree."""
 
     label: Any
-    """The label whose codeword matched, or that the entry bears; None for an unlabelled entry."""
+    """The label whose codeword was compared; None if it was the entry's own bits. An entry may have
+    a label and still be compared by its bits; `Matches.labels` has its label in both cases."""
     cycle: int
     """The cycle whose bits were compared; -1 where all were."""
     bits: NDArray[np.int8]

@@ -32,7 +32,7 @@ def explain_hits(
             if number >= 0 and hasher.assigns_codewords:
                 found[-1].append(_labelled(hasher, query, row, number, names[number]))
             elif place >= 0 and coded is not None:
-                found[-1].append(_coded(coded, query, row, place, names[number]))
+                found[-1].append(_coded(coded, query, row, place))
     return found
 
 
@@ -43,12 +43,12 @@ def _labelled(hasher: StreamHasher, query: Query, row: int, number: int, name: A
     return Explanation(name, cycle, bits.reshape(-1))
 
 
-def _coded(coded: Unlabelled, query: Query, row: int, place: int, name: Any) -> Explanation:
+def _coded(coded: Unlabelled, query: Query, row: int, place: int) -> Explanation:
     home, code = coded.code_of(place)
     margins = query.theirs[row]
     bits = np.zeros(margins.shape, np.int8)
     bits[home] = _agreement(query, margins[home], code)
-    return Explanation(name, home if coded.coding == "home" else -1, bits.reshape(-1))
+    return Explanation(None, home if coded.coding == "home" else -1, bits.reshape(-1))
 
 
 def _agreement(
