@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from everhash import errors, metrics, peers
     from everhash.client.remote import RemoteCollection, connect
-    from everhash.codes import Codes, Hasher
+    from everhash.codes import Codes
     from everhash.collection.attachments import Attachment
     from everhash.collection.collection import Collection
     from everhash.collection.labels import LabelInfo
     from everhash.collection.opening import create, open, restore  # noqa: A004
     from everhash.collection.verification import verify
     from everhash.errors import EverhashError
+    from everhash.index.hasher import Hasher
     from everhash.index.index import Index
     from everhash.index.refresh import RefreshReport
     from everhash.learn.advice import Advice, advise
@@ -62,7 +63,7 @@ _HOMES = {
     "Codes": "everhash.codes",
     "Collection": "everhash.collection.collection",
     "EverhashError": "everhash.errors",
-    "Hasher": "everhash.codes",
+    "Hasher": "everhash.index.hasher",
     "Index": "everhash.index.index",
     "LabelInfo": "everhash.collection.labels",
     "Matches": "everhash.matches",

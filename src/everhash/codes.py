@@ -1,12 +1,12 @@
-"""Codes: bits packed in words, stamped with the mapping that made them; and what makes them."""
+"""Codes: bits packed in words, stamped with the version of the mapping that made them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from everhash.errors import DimensionError
 from everhash.kernels.reference import masked_hamming
@@ -95,35 +95,3 @@ def asymmetric(margins: NDArray[np.float32], entries: Codes) -> NDArray[np.float
         raise DimensionError(expected=entries.width, got=margins.shape[1], what="bits")
     scores: NDArray[np.float32] = margins @ entries.unpack().T.astype(np.float32)
     return -scores
-
-
-@runtime_checkable
-class Hasher(Protocol):
-    """Hash functions that keep learning.
-
-    A hasher never sees an index, and an index never trains a hasher. They meet in two values:
-    `Codes`, and `versions_`, which says how often each hash function has changed. An index may
-    therefore re-encode exactly the bits that went stale, and count them.
-    """
-
-    @property
-    def versions_(self) -> NDArray[np.int64]:
-        """(width,) changes of each hash function. Its length is the current code width."""
-        ...
-
-    @property
-    def width_(self) -> int:
-        """Bits now."""
-        ...
-
-    def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Learn from a batch, in row order. Labels never seen before are welcome."""
-        ...
-
-    def margins(self, X: ArrayLike) -> NDArray[np.float32]:
-        """Return (n, width) real values whose signs are the bits."""
-        ...
-
-    def encode(self, X: ArrayLike) -> Codes:
-        """Hash rows of X. All bits active."""
-        ...

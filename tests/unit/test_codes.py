@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from everhash.codes import Codes, Hasher, asymmetric, hamming
+from everhash.codes import Codes, asymmetric, hamming
 from everhash.errors import DimensionError
-from everhash.learn.hasher import OnlineHasher
 
 Signs = NDArray[np.int8]
 
@@ -116,12 +115,3 @@ def test_codes_of_another_width_are_refused_even_within_one_word() -> None:
         assert (caught.value.expected, caught.value.got) == (entries.width, queries.width)
     with pytest.raises(DimensionError, match="bits"):
         asymmetric(np.ones((1, 5), np.float32), wide)
-
-
-def test_the_online_hasher_is_a_hasher() -> None:
-    hasher: Hasher = OnlineHasher(bits=4).partial_fit([[1.0, 2.0], [2.0, 1.0]], ["a", "b"])
-    assert isinstance(hasher, Hasher)
-    codes = hasher.encode([[1.0, 2.0]])
-    assert codes.width == hasher.width_ == len(hasher.versions_)
-    assert (codes.unpack() != 0).all()
-    assert not isinstance(object(), Hasher)

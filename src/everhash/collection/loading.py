@@ -33,6 +33,7 @@ from everhash.errors import (
     ModelFileError,
     UnknownNameError,
 )
+from everhash.index.hasher import Hasher
 from everhash.index.index import CODINGS, Index
 from everhash.index.labels import REMOVED
 from everhash.index.records import CodeRecords, EntryColumns, LabelChange, join_codes, restore
@@ -228,7 +229,7 @@ def covering(store: Store, kind: str, place: int) -> list[int]:
 
 
 def load_codes(
-    store: Store, hasher: StreamHasher, mapping: FrozenMapping | None, coding: str, known: int = 0
+    store: Store, hasher: Hasher, mapping: FrozenMapping | None, coding: str, known: int = 0
 ) -> CodeRecords:
     """Read the codes of the unlabelled entries from place `known` on."""
     cycles = len(mapping.functions) if mapping is not None else 0

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash.index.hasher import Hasher
 from everhash.index.query import Query
 from everhash.index.unlabelled import Unlabelled
-from everhash.learn.stream_hasher import StreamHasher
 from everhash.matches import Explanation
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def explain_hits(
-    hasher: StreamHasher,
+    hasher: Hasher,
     query: Query,
     ranked: Ranked,
     names: NDArray[Any],
@@ -36,7 +36,7 @@ def explain_hits(
     return found
 
 
-def _labelled(hasher: StreamHasher, query: Query, row: int, number: int, name: Any) -> Explanation:
+def _labelled(hasher: Hasher, query: Query, row: int, number: int, name: Any) -> Explanation:
     cycle, margins = int(hasher.label_cycles_[number]), query.newest[row]
     bits = np.zeros(margins.shape, np.int8)
     bits[cycle] = _agreement(query, margins[cycle], hasher.words_[number] > 0)

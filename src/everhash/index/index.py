@@ -13,6 +13,7 @@ from everhash.errors import LabelError, OptionError, UnknownIdError
 from everhash.index.entries import Entry, Page, check_page
 from everhash.index.entry_query import features_at, query_like
 from everhash.index.features import Features
+from everhash.index.hasher import Hasher
 from everhash.index.ids import Ids
 from everhash.index.labels import REMOVED, UNLABELLED, EntryLabels
 from everhash.index.postings import Postings
@@ -21,7 +22,6 @@ from everhash.index.ranking import Codewords, Ranking
 from everhash.index.refresh import RefreshReport, Steps
 from everhash.index.unlabelled import Unlabelled
 from everhash.learn.mapping import FrozenMapping
-from everhash.learn.stream_hasher import StreamHasher
 from everhash.matches import Matches
 from everhash.stream import Labels, as_labels, as_rows
 from everhash.wire.ids import Id, IdList, as_ids
@@ -62,7 +62,7 @@ class Index:
 
     def __init__(
         self,
-        hasher: StreamHasher,
+        hasher: Hasher,
         *,
         coding: str = "home",
         keep_features: bool = True,

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from everhash.codes import Codes, pack_bits
 from everhash.errors import InputError, OptionError, StaleCodesError
+from everhash.index.hasher import Hasher
 from everhash.learn.mapping import FrozenMapping
-from everhash.learn.stream_hasher import StreamHasher
 from everhash.stream import as_rows
 from everhash.wire.options import check_distance
 
@@ -35,7 +35,7 @@ class Query:
     def of(
         cls,
         X: ArrayLike | Codes,
-        hasher: StreamHasher,
+        hasher: Hasher,
         mapping: FrozenMapping | None,
         distance: str,
         coding: str,
@@ -73,7 +73,7 @@ def words_of(margins: NDArray[np.float32]) -> NDArray[np.uint64]:
 
 
 def _signs(
-    codes: Codes, hasher: StreamHasher, mapping: FrozenMapping | None, distance: str
+    codes: Codes, hasher: Hasher, mapping: FrozenMapping | None, distance: str
 ) -> NDArray[np.float32]:
     if distance != "hamming":
         raise OptionError("codes have no margins", hint="pass rows, or distance='hamming'")

@@ -19,9 +19,9 @@ from everhash.matches import Explanation, Matches
 from everhash.wire.options import check_k, check_radius
 
 if TYPE_CHECKING:
+    from everhash.index.hasher import Hasher
     from everhash.index.index import Index
     from everhash.index.unlabelled import Unlabelled
-    from everhash.learn.stream_hasher import StreamHasher
 
 Floats = NDArray[np.float32]
 Counts = NDArray[np.int64]
@@ -51,7 +51,7 @@ class Codewords(NamedTuple):
     """Labels in order of arrival, and None at the end, where number -1 finds it."""
 
     @classmethod
-    def of(cls, hasher: StreamHasher) -> Codewords:
+    def of(cls, hasher: Hasher) -> Codewords:
         """Take the labels as they are now."""
         names = np.empty(len(hasher.words_) + 1, dtype=object)
         for number, label in enumerate(hasher.labels_):

@@ -85,7 +85,7 @@ def test_a_bad_call_is_a_typed_error_and_changes_nothing(
 def test_codes_of_another_mapping_version_are_refused(
     hasher: OnlineHasher, index: Index, digits: Stream
 ) -> None:
-    codes = index.hasher.encode(digits.X[:2])
+    codes = hasher.encode(digits.X[:2])
     by_codes = index.search(codes, 5, "hamming")
     by_rows = index.search(digits.X[:2], 5, "hamming")
     assert by_codes.ids.tolist() == by_rows.ids.tolist()
@@ -94,9 +94,9 @@ def test_codes_of_another_mapping_version_are_refused(
     with pytest.raises(StaleCodesError):
         index.search(codes, 5, "hamming")
     with pytest.raises(StaleCodesError, match="entries of version"):
-        index.search(index.hasher.encode(digits.X[:2]), 5, "hamming")
+        index.search(hasher.encode(digits.X[:2]), 5, "hamming")
     index.refresh()
-    index.search(index.hasher.encode(digits.X[:2]), 5, "hamming")
+    index.search(hasher.encode(digits.X[:2]), 5, "hamming")
 
 
 def test_unlabelled_entries_need_a_hasher_that_has_seen_rows(digits: Stream) -> None:
@@ -185,9 +185,9 @@ def test_read_only_codes_keep_their_mapping_and_say_so(
 
 
 def test_dry_run_says_what_a_refresh_would_do_and_does_nothing(
-    index: Index, digits: Stream
+    hasher: OnlineHasher, index: Index, digits: Stream
 ) -> None:
-    index.hasher.partial_fit(digits.X[1200:], digits.y[1200:])
+    hasher.partial_fit(digits.X[1200:], digits.y[1200:])
     before = fingerprint(index, digits.X)
     dry = index.refresh(dry_run=True)
     assert dry.dry_run

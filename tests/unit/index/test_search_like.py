@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import everhash
-from everhash import Codes, Index, OnlineHasher, peers
+from everhash import Index, OnlineHasher, peers
 from everhash.errors import InputError, NotFittedError, OptionError, UnknownIdError
 from tests.conftest import Stream
 
@@ -134,7 +134,8 @@ def test_bad_entries_are_refused(digits: Stream) -> None:
 def test_codes_with_inactive_bits_are_no_queries(digits: Stream) -> None:
     index = filled(digits)
     index.refresh()
-    words = Codes.pack(index.hasher.codewords_, index.hasher.version_)
+    assert isinstance(index.hasher, OnlineHasher)
+    words = index.hasher.encode_labels()
     with pytest.raises(InputError, match="all bits"):
         index.search(words, distance="hamming")
 
