@@ -1,12 +1,16 @@
-"""What a search returns."""
+"""What a search returns, as arrays and as tables."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from everhash.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +21,7 @@ class Explanation:
     """The label whose codeword was compared; None if it was the entry's own bits. An entry may have
     a label and still be compared by its bits; `Matches.labels` has its label in both cases."""
     cycle: int
-    """The cycle whose bits were compared; -1 where all were."""
+    """The cycle whose bits were compared; -1 if all were."""
     bits: NDArray[np.int8]
     """(width,) +1 where query and entry agree, -1 where they differ, 0 where inactive."""
 
@@ -26,7 +30,20 @@ class Explanation:
 class Matches:
     """Entries found for each query, nearest first, ties to the entry added first.
 
-    Rows are padded where fewer entries were found: id None (or -1), distance inf, label None.
+    Rows are padded if fewer than k entries were found: id None (or -1), distance inf, label None.
+
+    >>> found = Matches(
+    ...     ids=np.array([["scan-7", "scan-2"], ["scan-2", None]], object),
+    ...     distances=np.array([[1, 3], [0, np.inf]], np.float32),
+    ...     labels=np.array([["seven", None], [None, None]], object),
+    ...     counts=np.array([2, 1]),
+    ...     novelty=np.array([-4, -6], np.float32),
+    ... )
+    >>> table = found.to_arrow()
+    >>> table["query"].to_pylist(), table["rank"].to_pylist(), table["id"].to_pylist()
+    ([0, 0, 1], [1, 2, 1], ['scan-7', 'scan-2', 'scan-2'])
+    >>> found.to_pandas()["label"].tolist()
+    ['seven', None, None]
     """
 
     ids: NDArray[Any]
@@ -34,16 +51,85 @@ class Matches:
     distances: NDArray[np.float32]
     """(n, k)"""
     labels: NDArray[Any]
-    """(n, k) the label an entry was found by, or bears; None for unlabelled ones."""
+    """(n, k) the label an entry was found by, or has; None for unlabelled entries."""
     counts: NDArray[np.int64]
     """(n,) entries found for each query."""
     novelty: NDArray[np.float32]
     """(n,) asymmetric distance to the nearest codeword: large for queries unlike any label.
-    NaN where there are no codewords, or no margins."""
+    NaN if there are no codewords, or no margins."""
     explanations: list[list[Explanation]] = field(default_factory=list)
     """One list a query, if asked for."""
     payloads: list[list[Any]] = field(default_factory=list)
-    """One list a query, if asked for: the payload of each entry found, None where it has none."""
+    """One list a query, if asked for: the payload of each entry found, None if it has none."""
 
     def __len__(self) -> int:
         return len(self.counts)
+
+    def to_arrow(self) -> Any:
+        """Return a `pyarrow.Table` with one row a match, padding left out.
+
+        Columns: query (from 0), rank (from 1), id, distance, label (null if unlabelled), novelty
+        of the query, and payload, as JSON text, if payloads were asked for. Ids and labels keep
+        their type if all of them are strings, whole numbers, numbers, booleans or bytes; otherwise
+        each is written as JSON text, and what JSON does not have by its Python `str`.
+        """
+        pa = _imported("pyarrow", "to_arrow")
+        columns = self._columns()
+        for name in ("id", "label"):
+            columns[name] = _arrow_column(pa, columns[name])
+        if "payload" in columns:
+            columns["payload"] = pa.array(_json_texts(columns["payload"]), pa.string())
+        return pa.table(columns)
+
+    def to_pandas(self) -> Any:
+        """Return a `pandas.DataFrame` with one row a match, padding left out.
+
+        Columns as for `to_arrow`, but label and payload hold the Python objects themselves (dtype
+        object, None if there is none), and so does id unless all ids are numbers.
+        """
+        pandas = _imported("pandas", "to_pandas")
+        columns = self._columns()
+        objects = [name for name in ("id", "label", "payload") if name in columns]
+        for name in objects:
+            values = columns[name]
+            if name != "id" or not all(isinstance(value, int) for value in values):
+                columns[name] = pandas.Series(values, dtype=object)
+        return pandas.DataFrame(columns)
+
+    def _columns(self) -> dict[str, Any]:
+        """Return what was found column by column, one query after another."""
+        there = np.arange(self.ids.shape[1]) < self.counts[:, None]
+        queries, ranks = np.nonzero(there)
+        columns: dict[str, Any] = {
+            "query": queries,
+            "rank": ranks + 1,
+            "id": self.ids[there].tolist(),
+            "distance": self.distances[there],
+            "label": self.labels[there].tolist(),
+            "novelty": self.novelty[queries],
+        }
+        if self.payloads:
+            columns["payload"] = [payload for row in self.payloads for payload in row]
+        return columns
+
+
+def _imported(package: str, caller: str) -> Any:
+    try:
+        return import_module(package)
+    except ImportError:
+        raise InputError(f"{caller} needs {package}", hint=f"pip install {package}") from None
+
+
+def _arrow_column(pa: Any, values: list[Any]) -> Any:
+    """Return values of one plain type as they are, others as JSON text."""
+    kinds = {type(value) for value in values if value is not None}
+    if (len(kinds) == 1 and kinds <= {str, int, float, bool, bytes}) or kinds == {int, float}:
+        try:
+            return pa.array(values)
+        except (pa.ArrowInvalid, OverflowError, UnicodeError):
+            pass  # whole numbers beyond 64 bits, or text that is no Unicode
+    return pa.array(_json_texts(values), pa.string())
+
+
+def _json_texts(values: list[Any]) -> list[str | None]:
+    return [None if value is None else json.dumps(value, default=str) for value in values]
