@@ -1,4 +1,4 @@
-"""What comes in: rows of features and their labels, checked before anything learns from them."""
+"""Input: rows of features and their labels, checked before anything learns from them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,20 @@ from everhash.errors import (
 )
 
 LARGEST = 1e37
-"""Rows are centred in float32; twice this still fits."""
+"""Features must be smaller than this. Rows are centred in float32; twice this still fits."""
+MAX_LABEL_DEPTH = 64
+"""Tuples inside each other in a label."""
+MAX_LABEL_BITS = 1024
+"""Bits of a whole number that is a label."""
 
 
 def as_rows(
     X: ArrayLike, n_features: int | None = None, owner: str = "this hasher"
 ) -> NDArray[np.float32]:
-    """Return X as an (n, d) float32 table, or say what is wrong with it.
+    """Return X as a C-contiguous (n, d) float32 array, or raise an error that says what is wrong.
 
-    `owner` is who expects `n_features` of them, for the message.
+    Calling it again on such an array is cheap: nothing is copied, and one pass over the values
+    checks that they are finite. `owner` names who expects `n_features`, for the message.
 
     >>> as_rows([[1, 2], [3, 4]]).tolist()
     [[1.0, 2.0], [3.0, 4.0]]
@@ -46,12 +51,22 @@ def as_rows(
     if n_features is not None and d != n_features:
         raise DimensionError(expected=n_features, got=d, owner=owner)
     rows = np.ascontiguousarray(table) if table.dtype == np.float32 else table
-    # two passes without a copy; NaN fails every comparison
-    largest = np.float32(LARGEST)  # a plain float would have to fit float16
-    if not (rows.max() < largest and rows.min() > -largest):
-        usable = np.abs(rows) < largest
+    if not _all_in_range(rows):
+        usable = np.abs(rows) < np.float32(LARGEST)
         raise NotFiniteError(row=int(np.argmin(usable.all(axis=1))))
     return np.ascontiguousarray(rows, dtype=np.float32)
+
+
+def _all_in_range(rows: NDArray[Any]) -> bool:
+    """Whether all values are finite and smaller than `LARGEST`, without a copy."""
+    if rows.dtype == np.float32:
+        values = rows.reshape(-1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = np.dot(values, values)  # finite only if no value is near the limit
+        if math.isfinite(squares):
+            return True
+    largest = np.float32(LARGEST)  # a plain float would have to fit float16
+    return bool(rows.max() < largest and rows.min() > -largest)  # NaN fails every comparison
 
 
 def _as_table(X: Any) -> NDArray[Any]:
@@ -63,7 +78,9 @@ def _as_table(X: Any) -> NDArray[Any]:
     try:
         table = np.asarray(X)
     except ValueError as error:
-        raise InputError(f"X is no table of rows: {error}", hint="rows of one length") from None
+        raise InputError(
+            f"X is not a table of rows: {error}", hint="give all rows one length"
+        ) from None
     if table.dtype.kind == "c":
         raise InputError("Complex data not supported", hint="pass real features")
     if table.ndim != 2:
@@ -82,20 +99,20 @@ def _as_table(X: Any) -> NDArray[Any]:
 
 
 class Labels(NamedTuple):
-    """The labels of a batch, as one step for each label of each row, in row order."""
+    """The labels of a batch: one step for each label of each row, in row order."""
 
     values: list[Hashable]
     """Distinct labels in order of first appearance."""
     rows: NDArray[np.int64]
-    """Which row each step belongs to."""
+    """The row of each step."""
     which: NDArray[np.int64]
-    """Which of `values` each step carries."""
+    """The label of each step, as a position in `values`."""
 
 
 def as_labels(y: Any, n_rows: int) -> Labels:
-    """Read y: a label a row, or a set of labels a row; None where a row has no label.
+    """Read y: one label or a set of labels for each row, None for a row without a label.
 
-    Labels are compared as Python compares dictionary keys, after NumPy scalars became Python ones:
+    NumPy scalars become Python values; then labels are compared as Python compares dictionary keys:
     7, np.int8(7) and 7.0 are one label, "7" is another.
 
     >>> as_labels(["cat", None, {"dog", "cat"}], 3).values
@@ -108,7 +125,8 @@ def as_labels(y: Any, n_rows: int) -> Labels:
     column = _as_column(y)
     if len(column) != n_rows:
         raise LabelError(
-            f"{n_rows} rows but {len(column)} labels", hint="give one label, set or None for each"
+            f"{n_rows} rows but {len(column)} labels",
+            hint="give one label, set of labels or None for each row",
         )
     if isinstance(column, np.ndarray) and column.dtype.kind in "iubUf":
         return _from_array(column)
@@ -135,7 +153,7 @@ def _as_column(y: Any) -> Sequence[Any] | NDArray[Any]:
 
 
 def _from_array(column: NDArray[Any]) -> Labels:
-    """Number the labels of a plain array without looking at each one in Python."""
+    """Number the labels of a plain array without a Python loop over its values."""
     if column.dtype.kind == "f" and not np.isfinite(column).all():
         raise _not_a_label(column[~np.isfinite(column)][0], int(np.argmin(np.isfinite(column))))
     distinct, first, inverse = np.unique(column, return_index=True, return_inverse=True)
@@ -157,17 +175,13 @@ def _from_objects(column: Iterable[Any]) -> Labels:
 
 
 def _labels_of(entry: Any, row: int) -> list[Hashable]:
-    """Return the labels of one row, a set's in an order that does not change between runs."""
+    """Return the labels of one row; those of a set in an order that is the same in every run."""
     if entry is None:
         return []
     if isinstance(entry, set | frozenset):
         several = {as_label(label, row) for label in entry}
         return sorted(several, key=lambda label: (type(label).__name__, repr(label)))
     return [as_label(entry, row)]
-
-
-DEEPEST, LONGEST = 64, 1024
-"""Tuples of a label inside each other, and bits of a whole number: more cannot be written down."""
 
 
 def as_label(label: Any, row: int = 0) -> Hashable:
@@ -179,7 +193,7 @@ def as_label(label: Any, row: int = 0) -> Hashable:
     try:
         value: Hashable = _plain(label)
         hash(value)
-        usable = value is not None and _is_usable(value, DEEPEST)
+        usable = value is not None and _is_usable(value, MAX_LABEL_DEPTH)
     except (TypeError, ValueError, RecursionError):
         usable = False
     if not usable:
@@ -187,11 +201,11 @@ def as_label(label: Any, row: int = 0) -> Hashable:
     return value
 
 
-def _is_usable(value: Any, deepest: int) -> bool:
-    """Whether a value is found again by what it equals, as NaN is not, and is no infinity."""
+def _is_usable(value: Any, max_depth: int) -> bool:
+    """Whether a value equals itself, as NaN does not, is finite, and is not too large to store."""
     if isinstance(value, tuple):
-        return deepest > 0 and all(_is_usable(part, deepest - 1) for part in value)
-    if isinstance(value, int) and value.bit_length() > LONGEST:
+        return max_depth > 0 and all(_is_usable(part, max_depth - 1) for part in value)
+    if isinstance(value, int) and value.bit_length() > MAX_LABEL_BITS:
         return False
     if isinstance(value, float):
         return math.isfinite(value)
@@ -199,7 +213,7 @@ def _is_usable(value: Any, deepest: int) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Undo a detour through an array: a NumPy scalar becomes a Python one, and 3.0 becomes 3."""
+    """Return a NumPy scalar as a Python value, and 3.0 as 3, so that equal labels look equal."""
     if isinstance(value, np.generic):
         value = float(value) if isinstance(value, np.longdouble) else value.item()
     if isinstance(value, tuple):

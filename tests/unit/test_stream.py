@@ -58,7 +58,7 @@ class AlwaysAmbiguous:
         (np.zeros((0, 3)), InputError, "0 sample"),
         ([], InputError, "1-d"),
         (np.zeros((3, 0)), InputError, "0 feature"),
-        ([[1, 2], [3]], InputError, "no table of rows"),
+        ([[1, 2], [3]], InputError, "not a table of rows"),
         ([["a", "b"]], FeatureTypeError, "must be numbers"),
         ([[1.0, "b"]], FeatureTypeError, "must be numbers"),
         ([[{}, 1.0]], FeatureTypeError, "must be numbers"),
@@ -93,13 +93,22 @@ def test_a_value_that_cannot_be_worked_with_is_reported_by_row(bad: float, row: 
     X = np.ones((7, 3))
     X[row, 1] = bad
     X[6, 2] = bad
-    with pytest.raises(NotFiniteError, match=f"row {row} ") as caught:
-        as_rows(X)
-    assert caught.value.row == row
+    with np.errstate(over="ignore"):
+        singles = X.astype(np.float32)
+    for rows in (X, singles):
+        with pytest.raises(NotFiniteError, match=f"row {row} ") as caught:
+            as_rows(rows)
+        assert caught.value.row == row
 
 
-def test_values_just_below_the_largest_are_welcome() -> None:
-    X = np.array([[LARGEST * 0.999, -LARGEST * 0.999]])
+def test_rows_that_were_checked_are_not_copied_again() -> None:
+    rows = as_rows(np.ones((5, 3)))
+    assert as_rows(rows, 3) is rows
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_values_just_below_the_largest_are_welcome(dtype: type[np.floating[Any]]) -> None:
+    X = np.array([[LARGEST * 0.999, -LARGEST * 0.999]], dtype)
     np.testing.assert_array_equal(as_rows(X), X.astype(np.float32))
 
 
