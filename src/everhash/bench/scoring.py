@@ -12,8 +12,8 @@ from everhash.bench.counts import ScoreRange, Shelf
 from everhash.bench.datasets import Dataset
 from everhash.bench.protocols import Split
 from everhash.codes import Codes, asymmetric, hamming
+from everhash.index.encoding import choose_homes
 from everhash.index.index import Index
-from everhash.index.refresh import choose_homes
 from everhash.learn.centering import unit_rows
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.metrics import Ties, average_precision

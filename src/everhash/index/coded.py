@@ -1,139 +1,168 @@
-"""Unlabelled entries: their bits in one cycle, and what it takes to keep them up to date."""
+"""Coded entries: those that keep bits of their own, all computed by one mapping."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
 
 import numpy as np
-from numpy.typing import NDArray
 
+from everhash.codes import unpack_bits
 from everhash.errors import OptionError
-from everhash.index.features import Features, MemoryFeatures
-from everhash.learn.growing import GrowingArray
+from everhash.index.arrays import Bools, Counts, Floats, Words
+from everhash.index.code_search import CodeSearch
+from everhash.index.code_table import CodeColumns, CodeTable
+from everhash.index.encoding import Odometer, encode, functions_of
+from everhash.index.features import Features, StoredFeatures
+from everhash.index.refresh import Refresh, RefreshReport, Steps
 from everhash.learn.mapping import FrozenMapping
 
-Floats = NDArray[np.float32]
-Counts = NDArray[np.int64]
-
-
-@dataclass
-class CodeColumns:
-    """What a refresh may change of the entries, a row each."""
-
-    homes: Counts
-    """(n,) the cycle whose bits are kept."""
-    words: NDArray[np.uint64]
-    """(n, w) packed bits."""
-    expiries: NDArray[np.uint8]
-    """(n, k) how far each bit's function may turn; see `kernels.refresh`."""
-    best: Floats
-    """(n,) score of the home's best label, when it was last computed."""
-    lead: Floats
-    """(n,) how far that was above the best label of any other cycle."""
-    asked: NDArray[np.float64]
-    """(n,) the labels' odometer at that time."""
+BATCH = 2048
+"""Rows encoded at a time."""
 
 
 class CodedEntries:
-    """Columns of the unlabelled entries in order of arrival, dead ones among them.
+    """Entries that keep bits of their own.
 
-    Features are kept in `features`, in memory by default.
+    All were encoded by `mapping`, and queries must be encoded by it too.
     """
 
     def __init__(
-        self, bits: int, n_features: int, *, keep_features: bool, features: Features | None
+        self,
+        mapping: FrozenMapping,
+        coding: str,
+        *,
+        keep_features: bool,
+        features: Features | None = None,
     ) -> None:
-        self.bits = bits
-        self.dead = 0
-        self.pinned = False
-        """Whether a refresh under way counts on entries staying where they stand."""
-        self.places: GrowingArray[np.int64] = GrowingArray((), np.int64)
-        self.alive: GrowingArray[np.bool_] = GrowingArray((), np.bool_)
-        self.features: Features | None = None
-        if keep_features:
-            self.features = features or MemoryFeatures(self.places, n_features)
-        self._columns: dict[str, GrowingArray[Any]] = {
-            "homes": GrowingArray((), np.int64),
-            "words": GrowingArray((-(-bits // 64),), np.uint64),
-            "expiries": GrowingArray((bits,), np.uint8),
-            "best": GrowingArray((), np.float32),
-            "lead": GrowingArray((), np.float32),
-            "asked": GrowingArray((), np.float64),
-        }
+        self.mapping = mapping
+        self.coding = coding
+        self._odometer = Odometer.start_with(mapping, coding)
+        bits, n_features = functions_of(mapping, coding).shape[1], mapping.view.n_features
+        self._table = CodeTable(bits, n_features, keep_features=keep_features, features=features)
+        self.search = CodeSearch(self._table, mapping, coding)
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self._table) - self._table.dead
 
     @property
-    def columns(self) -> CodeColumns:
-        """Views of what a refresh may change."""
-        views = {name: column.rows for name, column in self._columns.items()}
-        return CodeColumns(**views)
+    def refreshing(self) -> bool:
+        """Whether a refresh is under way."""
+        return self._table.pinned
 
-    def swap(self, columns: CodeColumns, bits: int) -> None:
-        """Take over refreshed columns, all at once."""
-        self.bits = bits
-        for name, column in self._columns.items():
-            column.replace(getattr(columns, name))
+    def add(self, rows: Floats, places: Counts) -> None:
+        """Encode rows, rounded as they will be stored, and keep their codes and features."""
+        stored = StoredFeatures.room_for(rows.shape)
+        parts = [slice(start, start + BATCH) for start in range(0, len(rows), BATCH)]
 
-    def append(self, places: Counts, columns: CodeColumns) -> None:
-        """Add entries; their features are kept apart."""
-        if len(places) == 0:
+        def encode_part(part: slice) -> CodeColumns:
+            batch = stored[part]
+            batch.fill(rows[part])
+            return self._encode(batch.rows)
+
+        for part, columns in zip(parts, self._on_all_cores(encode_part, parts), strict=True):
+            self._table.append(places[part], columns)
+        if self._table.features is not None:
+            self._table.features.append(places, stored)
+
+    def _on_all_cores(
+        self, encode_part: Callable[[slice], CodeColumns], parts: list[slice]
+    ) -> Iterator[CodeColumns]:
+        if len(parts) == 1:
+            yield encode_part(parts[0])
             return
-        start, end = len(self), len(self) + len(places)
-        self.places.grow_to(end)
-        self.alive.grow_to(end)
-        self.places.rows[start:] = places
-        self.alive.rows[start:] = True
-        if start == 0:  # a file just opened: columns of zeros take no memory until they are used
-            self.swap(columns, self.bits)
+        self.mapping.scorers  # noqa: B018 - computed once, not by each thread
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # kernels run without the GIL
+            yield from pool.map(encode_part, parts)
+
+    def restore(self, places: Counts, homes: Counts, words: Words) -> None:
+        """Add codes that this mapping made earlier, such as those of a file."""
+        self._table.append(places, CodeColumns.uncertified(homes, words, self._table.bits))
+
+    def codes(self, start: int, stop: int) -> tuple[Counts, Counts, Words]:
+        """Return places, homes and words of the entries at places from start to stop."""
+        table = self._table
+        inside = slice(*table.slots(np.array([start, stop])).tolist())
+        alive, columns = table.alive.rows[inside], table.columns.rows(inside)
+        return table.places.rows[inside][alive], columns.homes[alive], columns.words[alive]
+
+    def remove(self, places: Counts) -> None:
+        """Remove entries."""
+        self._table.kill(places)
+
+    def code_of(self, place: int) -> tuple[int, Bools]:
+        """Return an entry's home and its bits there."""
+        slot = int(self._table.slots(np.array([place]))[0])
+        columns = self._table.columns
+        bits = unpack_bits(columns.words[slot : slot + 1], self._table.bits)[0]
+        return int(columns.homes[slot]), bits
+
+    def rows(self, places: Counts) -> Floats:
+        """Return features of entries, given by ascending places."""
+        return self._table.rows(self._table.slots(places))
+
+    def refresh(self, new: FrozenMapping, *, certify: bool, dry_run: bool) -> Steps:
+        """Move all entries to a new mapping, a slice at a time; `report` has the result."""
+        if self._table.features is None:
+            self.report = RefreshReport.of_nothing(dry_run)
             return
-        for name, column in self._columns.items():
-            column.grow_to(end)
-            column.rows[start:] = getattr(columns, name)
+        if self.refreshing:
+            raise OptionError("a refresh is under way", hint="finish or close its steps first")
+        start = perf_counter()
+        self._table.drop_dead()
+        self.search = CodeSearch(self._table, self.mapping, self.coding)
+        self._table.pinned = True
+        try:
+            task = Refresh(
+                self._table,
+                self.mapping,
+                new,
+                self._odometer,
+                coding=self.coding,
+                certify=certify,
+            )
+            yield from task.steps()
+            columns, self.report = task.finish(perf_counter() - start, dry_run=dry_run)
+        finally:
+            self._table.pinned = False
+        if not dry_run:
+            self._table.replace(columns, task.bits)
+            self.mapping, self._odometer = new, task.odometer
+            self.search = CodeSearch(self._table, new, self.coding)
 
-    def rows(self, slots: NDArray[np.integer] | slice) -> Floats:
-        """Return features as they are stored: every encoding starts from these."""
-        if self.features is None:
-            raise OptionError("features are not kept", hint="keep_features=True keeps them")
-        return self.features.read(self.places.rows[slots]).rows
+    def stale_bits(self, versions: Counts) -> int:
+        """Return how many stored bits have a function that has changed since they were computed."""
+        known = len(self.mapping.versions)
+        moved = versions[:known] != self.mapping.versions
+        if self.coding == "full":
+            return int(moved.sum() + len(versions) - known) * len(self)
+        homes = self._table.columns.homes[self._table.alive.rows]
+        return int(moved.reshape(-1, self._table.bits).sum(axis=1)[homes].sum())
 
-    def slots(self, places: Counts) -> Counts:
-        """Return where entries stand, given their places."""
-        return np.searchsorted(self.places.rows, places)
+    def sampled_flips(self, new: FrozenMapping, sample: int, rng: np.random.Generator) -> float:
+        """Return how many bits a new mapping would flip in each of some entries, on average."""
+        if self._table.features is None or len(self) == 0:
+            return 0.0
+        slots, bits = np.sort(rng.choice(self._table.living(), sample)), self._table.bits
+        margins = new.margins(new.measure(self._table.rows(slots)))
+        columns = self._table.columns
+        if self.coding == "home":
+            margins = margins.reshape(sample, -1, bits)[np.arange(sample), columns.homes[slots]]
+        stored = unpack_bits(columns.words[slots], bits)
+        return float((stored != (margins[:, :bits] > 0)).sum(axis=1).mean())
 
-    def kill(self, places: Counts) -> None:
-        """Mark entries as removed."""
-        self.alive.rows[self.slots(places)] = False
-        self.dead += len(places)
+    def verify(self) -> int:
+        """Encode every entry again by its mapping; return how many codes differ."""
+        wrong, columns = 0, self._table.columns
+        living = self._table.living()
+        for start in range(0, 0 if self._table.features is None else len(living), BATCH):
+            part = living[start : start + BATCH]
+            fresh = self._encode(self._table.rows(part))
+            same = (fresh.words == columns.words[part]).all(axis=1)
+            wrong += int((~same | (fresh.homes != columns.homes[part])).sum())
+        return wrong
 
-    def drop_dead(self) -> None:
-        """Close the gaps that removed entries left."""
-        self.dead = 0
-        alive = self.alive.rows.copy()
-        arrays: list[GrowingArray[Any]] = [self.places, self.alive, *self._columns.values()]
-        if self.features is not None:
-            self.features.keep(alive)
-        for array in arrays:
-            array.replace(array.rows[alive])
-
-
-def functions_of(mapping: FrozenMapping, coding: str) -> Floats:
-    """Return what entries are coded by: (n_cycles, k, d), or (1, width, d) for full codes."""
-    if coding == "home":
-        return mapping.functions
-    return mapping.functions.reshape(1, -1, mapping.functions.shape[2])
-
-
-def without_certificates(homes: Counts, words: NDArray[np.uint64], bits: int) -> CodeColumns:
-    """Return columns of codes of which nothing is proved: a refresh computes what has moved."""
-    n = len(homes)
-    return CodeColumns(
-        homes=homes,
-        words=words,
-        expiries=np.zeros((n, bits), np.uint8),
-        best=np.zeros(n, np.float32),
-        lead=np.full(n, -np.inf, np.float32),
-        asked=np.zeros(n),
-    )
+    def _encode(self, rows: Floats) -> CodeColumns:
+        return encode(self.mapping, self.coding, self.mapping.measure(rows), self._odometer)

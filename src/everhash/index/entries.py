@@ -1,4 +1,4 @@
-"""Entries as they are told of, one by one or by the page."""
+"""What an index returns about its entries: one by one, or a page of them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from everhash.wire.ids import Id
 
 @dataclass(frozen=True)
 class Entry:
-    """What the index knows of an entry."""
+    """What the index knows about an entry."""
 
     id: Id
     labels: tuple[Hashable, ...]
     """Empty for an unlabelled entry."""
     home: int | None
-    """The cycle its own bits belong to; None where it is known by its label's codeword."""
+    """The cycle of its own bits; None if it has none, and is found by its labels' codewords."""
     code: NDArray[np.bool_] | None
-    """Those bits."""
+    """Its own bits, or None."""
 
 
 class Page(NamedTuple):
@@ -35,7 +35,7 @@ class Page(NamedTuple):
 
 
 def check_page(start: int, limit: int = 1) -> None:
-    """Refuse a page before the first one, or of nothing."""
+    """Raise if a page would start before the first entry, or be empty."""
     if start < 0 or limit < 1:
         problem = f"start must be at least 0 and limit at least 1, got {start} and {limit}"
-        raise OptionError(problem, hint="the first one has number 0")
+        raise OptionError(problem, hint="the first entry has number 0")

@@ -1,30 +1,28 @@
-"""Entries as queries: by their features where they are kept, else by their codes."""
+"""Entries as queries: by their features if they are kept, else by their codes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everhash.errors import InputError, OptionError
-from everhash.index.query import Query
+from everhash.index.arrays import Bools, Counts, Floats
+from everhash.index.queries import EncodedQueries
 
 if TYPE_CHECKING:
     from everhash.index.index import Index
-
-Floats = NDArray[np.float32]
-Counts = NDArray[np.int64]
+    from everhash.index.stored import StoredEntries
 
 
-def has_features(index: Index, places: Counts) -> NDArray[np.bool_]:
-    """Return of which entries features are kept."""
+def has_features(index: StoredEntries, places: Counts) -> Bools:
+    """Return which entries have their features kept."""
     coded = index.has_code(index._labels.rows[places])
     return coded & index.keep_features
 
 
-def features_at(index: Index, places: Counts) -> Floats:
-    """Return features as they are stored, or say why there are none."""
+def features_at(index: StoredEntries, places: Counts) -> Floats:
+    """Return features as they are stored, or raise if some are not kept."""
     if not index.keep_features:
         raise OptionError(
             "features are not kept", hint="a collection made with keep_features=True keeps them"
@@ -34,37 +32,37 @@ def features_at(index: Index, places: Counts) -> Floats:
         name = index._ids.names(places[~there][:1]).tolist()[0]
         raise InputError(
             f"entry {name!r} is known by its label: its features are not kept",
-            hint="search with the row it was made from, or by what the entry is: search_like",
+            hint="search with the row it was made from, or by the entry: search_like",
         )
-    if index._coded is None:  # there has never been an unlabelled entry
+    if index._coded is None:  # there has never been a coded entry
         return np.empty((0, index.hasher.n_features_in_), np.float32)
     distinct, which = np.unique(places, return_inverse=True)
     return index._coded.rows(distinct)[which]
 
 
-def query_like(index: Index, places: Counts, distance: str) -> Query:
+def query_like(index: Index, places: Counts, distance: str) -> EncodedQueries:
     """Return entries as queries.
 
-    An entry without features is asked by its code: margins of -1 and +1 where it has a bit, none
-    elsewhere. A label's codeword is that of its entries, several labels' words are added up.
+    An entry without features is searched by its code: margins of -1 and +1 where it has a bit, 0
+    elsewhere. The code of a labelled entry is its label's codeword, or the sum of several.
     """
     there = has_features(index, places)
     if distance == "hamming" and not there.all():
         name = index._ids.names(places[~there][:1]).tolist()[0]
         raise OptionError(
-            f"entry {name!r} has no bits in most cycles, so Hamming distances mean nothing",
+            f"entry {name!r} has no bits in most cycles, so it has no Hamming distances",
             hint="distance='asymmetric'",
         )
     rows = np.zeros((len(places), getattr(index.hasher, "n_features_in_", 0)), np.float32)
     if there.any():
         rows[there] = features_at(index, places[there])
-    query = Query.of(rows, index.hasher, index.mapping, distance, index.coding)
+    queries = EncodedQueries.of(rows, index.hasher, index.mapping, distance, index.coding)
     for row in np.flatnonzero(~there).tolist():
-        code, theirs = _code(index, int(places[row])), query.theirs[row]
-        query.newest[row] = code.reshape(query.newest[row].shape)
-        # the coded entries' mapping may know fewer cycles
-        query.theirs[row] = code[: theirs.size].reshape(theirs.shape)
-    return query
+        code, theirs = _code(index, int(places[row])), queries.theirs[row]
+        queries.newest[row] = code.reshape(queries.newest[row].shape)
+        # the coded entries' mapping may have fewer cycles
+        queries.theirs[row] = code[: theirs.size].reshape(theirs.shape)
+    return queries
 
 
 def _code(index: Index, place: int) -> Floats:

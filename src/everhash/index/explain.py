@@ -1,4 +1,4 @@
-"""Why entries matched, bit by bit."""
+"""Explanations: which bits of a query agree with what it was compared with."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash.index.arrays import Bools, Floats
+from everhash.index.coded import CodedEntries
 from everhash.index.hasher import Hasher
-from everhash.index.query import Query
-from everhash.index.unlabelled import Unlabelled
+from everhash.index.queries import EncodedQueries
 from everhash.matches import Explanation
 
 if TYPE_CHECKING:
@@ -18,32 +19,34 @@ if TYPE_CHECKING:
 
 def explain_hits(
     hasher: Hasher,
-    query: Query,
+    query: EncodedQueries,
     ranked: Ranked,
     names: NDArray[Any],
-    coded: Unlabelled | None,
+    coded: CodedEntries | None,
 ) -> list[list[Explanation]]:
-    """Compare each query with each of its matches, as the ranking did."""
+    """Return one list a query: each match compared as the ranking compared it."""
     found: list[list[Explanation]] = []
     for row in range(len(query)):
         found.append([])
         pairs = zip(ranked.places[row].tolist(), ranked.numbers[row].tolist(), strict=True)
         for place, number in pairs:
             if number >= 0 and hasher.assigns_codewords:
-                found[-1].append(_labelled(hasher, query, row, number, names[number]))
+                found[-1].append(_by_codeword(hasher, query, row, number, names[number]))
             elif place >= 0 and coded is not None:
-                found[-1].append(_coded(coded, query, row, place))
+                found[-1].append(_by_bits(coded, query, row, place))
     return found
 
 
-def _labelled(hasher: Hasher, query: Query, row: int, number: int, name: Any) -> Explanation:
+def _by_codeword(
+    hasher: Hasher, query: EncodedQueries, row: int, number: int, name: Any
+) -> Explanation:
     cycle, margins = int(hasher.label_cycles_[number]), query.newest[row]
     bits = np.zeros(margins.shape, np.int8)
     bits[cycle] = _agreement(query, margins[cycle], hasher.words_[number] > 0)
     return Explanation(name, cycle, bits.reshape(-1))
 
 
-def _coded(coded: Unlabelled, query: Query, row: int, place: int) -> Explanation:
+def _by_bits(coded: CodedEntries, query: EncodedQueries, row: int, place: int) -> Explanation:
     home, code = coded.code_of(place)
     margins = query.theirs[row]
     bits = np.zeros(margins.shape, np.int8)
@@ -51,8 +54,6 @@ def _coded(coded: Unlabelled, query: Query, row: int, place: int) -> Explanation
     return Explanation(None, home if coded.coding == "home" else -1, bits.reshape(-1))
 
 
-def _agreement(
-    query: Query, margins: NDArray[np.float32], code: NDArray[np.bool_]
-) -> NDArray[np.int8]:
+def _agreement(query: EncodedQueries, margins: Floats, code: Bools) -> NDArray[np.int8]:
     agree = np.where((margins > 0) == code, 1, -1).astype(np.int8)
     return agree if query.hamming else np.where(margins == 0, 0, agree).astype(np.int8)

@@ -1,4 +1,4 @@
-"""Features of unlabelled entries, kept so that their codes can be brought up to date."""
+"""Features of coded entries, kept so that their codes can be refreshed."""
 
 from __future__ import annotations
 
@@ -9,34 +9,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash import kernels
+from everhash.index.arrays import Bools, Counts, Floats
 from everhash.learn.growing import GrowingArray
-
-Floats = NDArray[np.float32]
-Counts = NDArray[np.int64]
 
 
 @dataclass
 class StoredFeatures:
-    """Rows as they are kept: half precision, each scaled by its largest value."""
+    """Rows as they are stored: in half precision, each scaled by its largest value."""
 
     halves: NDArray[np.float16]
     scales: Floats
 
     @classmethod
     def of(cls, X: Floats) -> StoredFeatures:
-        """Round rows to what will be stored; entries are encoded from that."""
+        """Round rows as they will be stored; entries are encoded from the rounded ones."""
         stored = cls.room_for(X.shape)
         stored.fill(X)
         return stored
 
     @classmethod
     def room_for(cls, shape: tuple[int, ...]) -> StoredFeatures:
-        """Return room for rows that `fill` will put there."""
+        """Return empty arrays of this shape, for `fill`."""
         return cls(np.empty(shape, np.float16), np.empty(shape[0], np.float32))
 
     def fill(self, X: Floats) -> None:
-        """Put these rows here, rounded."""
-        X = np.require(X, requirements="W")  # it is only read, but Numba wants it so
+        """Write these rows, rounded."""
+        X = np.require(X, requirements="W")  # kernels only read it, but Numba wants it writable
         kernels.load_refresh().halve(X, self.halves.view(np.uint16), self.scales)
 
     def __getitem__(self, part: slice) -> StoredFeatures:
@@ -53,23 +51,23 @@ class StoredFeatures:
 
 
 class Features(Protocol):
-    """Where features are kept, by the entries' places: in memory, or in a file."""
+    """Where features are kept, by place: in memory, or in a file."""
 
     def append(self, places: Counts, stored: StoredFeatures) -> None:
-        """Keep the features of new entries."""
+        """Add the features of new entries."""
         ...
 
     def read(self, places: Counts) -> StoredFeatures:
         """Return the features of entries, given by ascending places."""
         ...
 
-    def keep(self, alive: NDArray[np.bool_]) -> None:
-        """Forget those of entries that are gone: all so far in order of arrival, True if alive."""
+    def keep(self, alive: Bools) -> None:
+        """Keep only the features of entries that are alive, out of all in order of arrival."""
         ...
 
 
 class MemoryFeatures:
-    """Features in memory, in the order of the entries' places."""
+    """Features in memory, in order of place."""
 
     def __init__(self, places: GrowingArray[np.int64], n_features: int) -> None:
         self._places = places
@@ -89,7 +87,7 @@ class MemoryFeatures:
         slots = np.searchsorted(self._places.rows, places)
         return StoredFeatures(self._halves.rows[slots], self._scales.rows[slots])
 
-    def keep(self, alive: NDArray[np.bool_]) -> None:
+    def keep(self, alive: Bools) -> None:
         """See `Features.keep`."""
         self._halves.replace(self._halves.rows[alive])
         self._scales.replace(self._scales.rows[alive])

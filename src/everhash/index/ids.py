@@ -1,4 +1,4 @@
-"""Ids: what users call their entries. An int64 or a string each, stable, never used again."""
+"""The ids of entries: an int64 or a string each, stable, never used again after a removal."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.errors import DuplicateIdError, IdError, UnknownIdError
+from everhash.index.arrays import Counts
 from everhash.learn.growing import GrowingArray
 from everhash.wire.ids import Id, IdList, as_ids, plain_ids
 
-Counts = NDArray[np.int64]
-
 
 class Ids:
-    """Ids in order of arrival; an entry's place in it is how the index knows it.
+    """Ids in order of arrival; the position of an id is its entry's place.
 
-    While all ids are those given by default, 0, 1, 2, …, nothing is stored at all; numbers take 24
-    bytes, and only once there is a string among them are all of them kept as Python objects.
+    While all ids are the default ones, 0, 1, 2, …, nothing is stored; other numbers take 24 bytes
+    each. From the first string on, all ids are kept as Python objects.
 
     >>> ids = Ids()
     >>> ids.extend(ids.check(None, 2))
@@ -40,10 +39,12 @@ class Ids:
         return self._count
 
     def check(self, ids: Iterable[Any] | None, n: int) -> IdList:
-        """Return the ids that n new entries would have, or say why they cannot have them."""
+        """Return the ids that n new entries would get; raise if they cannot have these."""
         if ids is None:
             if self._next + n > 2**63:
-                raise IdError("no number is left to give as an id", hint="give ids of your own")
+                raise IdError(
+                    "no default id is left: the largest int64 is taken", hint="give ids of your own"
+                )
             return np.arange(self._next, self._next + n)
         wanted = as_ids(ids)
         if len(wanted) != n:
@@ -56,7 +57,7 @@ class Ids:
         return wanted
 
     def extend(self, ids: IdList) -> None:
-        """Give ids to new entries that `check` let through."""
+        """Give new entries the ids that `check` returned."""
         n, numbers = len(ids), ids if isinstance(ids, np.ndarray) else None
         bare = self._numbers is None and self._names is None
         if bare and numbers is not None and _consecutive(numbers, self._count):
@@ -83,7 +84,7 @@ class Ids:
         self._next = max(self._next, max(numbers, default=-1) + 1)
 
     def find(self, ids: IdList) -> Counts:
-        """Return the place of each id, -1 where there is none."""
+        """Return the place of each id, -1 if it is unknown."""
         if self._names is not None:
             places = self._places
             return np.array([places.get(value, -1) for value in plain_ids(ids)], np.int64)
@@ -97,7 +98,7 @@ class Ids:
         return np.where((ids >= 0) & (ids < self._count), ids, -1)
 
     def places(self, ids: Iterable[Any]) -> Counts:
-        """Return the place of each id."""
+        """Return the place of each id; raise if one is unknown."""
         wanted = as_ids(ids)
         found = self.find(wanted)
         if (found < 0).any():
@@ -105,13 +106,13 @@ class Ids:
         return found
 
     def between(self, start: int, stop: int) -> IdList | None:
-        """Return the ids of a range of places; None where each is its place."""
+        """Return the ids of a range of places; None if each id is its place."""
         if self._names is not None:
             return self._names[start:stop]
         return None if self._numbers is None else self._numbers.values.rows[start:stop]
 
     def names(self, places: Counts) -> NDArray[Any]:
-        """Return the ids at these places, None where a place is -1."""
+        """Return the ids at these places, None for place -1."""
         if self._names is None:
             values = None if self._numbers is None else self._numbers.values.rows
             numbers = places if values is None else values[np.maximum(places, 0)]
@@ -136,7 +137,7 @@ class Run(NamedTuple):
 
     @classmethod
     def of(cls, numbers: Counts, places: Counts) -> Run:
-        """Sort; two runs after each other are merged, since sorting finds them in order."""
+        """Sort by number; the stable sort merges two sorted runs in linear time."""
         order = np.argsort(numbers, kind="stable")
         return cls(numbers[order], places[order])
 
@@ -160,7 +161,7 @@ class Numbers:
             self._runs.append(Run.of(*(np.concatenate(pair) for pair in pairs)))
 
     def find(self, wanted: Counts) -> Counts:
-        """Return the place of each number, -1 where it is not there."""
+        """Return the place of each number, -1 if it is unknown."""
         places = np.full(len(wanted), -1, np.int64)
         low, high = wanted.min(initial=2**63 - 1), wanted.max(initial=-(2**63))
         for numbers, where in self._runs:

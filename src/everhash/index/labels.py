@@ -1,22 +1,22 @@
-"""The labels of entries, by number."""
+"""The label numbers of entries, by place."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash.index.arrays import Counts
 from everhash.learn.growing import GrowingArray
 
-Counts = NDArray[np.int64]
-LOOK = 65_536
-"""Entries looked at at a time."""
+SCAN_ROWS = 65_536
+"""Entries that `living` examines at a time."""
 
 UNLABELLED, REMOVED, SEVERAL = -1, -2, -3
-"""What stands for an entry's label where it has none, is gone, or has more than one."""
+"""In place of a label's number: the entry has no label, was removed, or has several labels."""
 
 
 class EntryLabels:
-    """A column with the label of every entry that ever came, by place."""
+    """A column with the label of every entry ever added, by place."""
 
     def __init__(self) -> None:
         self._column: GrowingArray[np.int32] = GrowingArray((), np.int32)
@@ -29,13 +29,13 @@ class EntryLabels:
         return self._column.rows
 
     def grow_to(self, length: int) -> None:
-        """Append entries without labels until there are so many."""
+        """Append unlabelled entries up to this number."""
         first = len(self._column)
         self._column.grow_to(length)
         self._column.rows[first:] = UNLABELLED
 
     def give(self, places: Counts, numbers: Counts) -> None:
-        """Give entries labels instead of what they had; a place for each label."""
+        """Replace the labels of entries: one place for each label, so a place may repeat."""
         self.clear(places)
         distinct, counts = np.unique(places, return_counts=True)
         self.rows[places] = numbers
@@ -44,7 +44,7 @@ class EntryLabels:
             self.several[place] = tuple(numbers[places == place].tolist())
 
     def clear(self, places: Counts, mark: int = UNLABELLED) -> None:
-        """Take their labels from entries."""
+        """Remove the labels of entries, and mark them as unlabelled or removed."""
         for place in places[self.rows[places] == SEVERAL].tolist():
             self.several.pop(place, None)
         self.rows[places] = mark
@@ -56,25 +56,25 @@ class EntryLabels:
             return self.several[place]
         return () if number < 0 else (number,)
 
-    def living(self, start: int, stop: int, most: int, *, unlabelled: bool) -> list[int]:
-        """Return the first places of entries that are not removed, or have no label."""
+    def living(self, start: int, stop: int, limit: int, *, unlabelled: bool) -> list[int]:
+        """Return the first places of entries that are not removed, or of those without a label."""
         found: list[int] = []
-        while start < stop and len(found) < most:
-            rows = self.rows[start : min(start + LOOK, stop)]
+        while start < stop and len(found) < limit:
+            rows = self.rows[start : min(start + SCAN_ROWS, stop)]
             wanted = rows == UNLABELLED if unlabelled else rows != REMOVED
-            found += (start + np.flatnonzero(wanted)[: most - len(found)]).tolist()
-            start += LOOK
+            found += (start + np.flatnonzero(wanted)[: limit - len(found)]).tolist()
+            start += SCAN_ROWS
         return found
 
     def first(self, places: Counts) -> Counts:
-        """Return each entry's label, the first if it has several; -1 for none, and for place -1."""
+        """Return each entry's first label; -1 if it has none, and for place -1."""
         numbers = np.where(places >= 0, self.rows[places], UNLABELLED).astype(np.int64)
         for at in zip(*np.nonzero(numbers == SEVERAL), strict=True):
             numbers[at] = self.several[int(places[at])][0]
         return numbers
 
     def bearing(self, numbers: Counts) -> Counts:
-        """Return the places of entries that have one of these labels, ascending."""
+        """Return the places of entries with one of these labels, ascending."""
         wanted = set(numbers.tolist())
         several = [place for place, of in self.several.items() if not wanted.isdisjoint(of)]
         found = np.flatnonzero(np.isin(self.rows, numbers))

@@ -1,4 +1,4 @@
-"""Labelled entries: no code, one posting list a label."""
+"""Entries known by their label: one posting list a label, no codes."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash import kernels
-
-Words = NDArray[np.uint64]
-Counts = NDArray[np.int64]
+from everhash.index.arrays import Counts, Floats, Words, kernel_array
 
 
-class Labelled(NamedTuple):
-    """Results with the label under which each entry was found."""
+class PostingMatches(NamedTuple):
+    """Entries found, with the label under which each was found."""
 
     distances: Any
     places: Counts
     labels: Counts
 
 
-class LabelledWithin(NamedTuple):
+class PostingMatchesWithin(NamedTuple):
     """Entries within a radius: those of query j are offsets[j] .. offsets[j + 1]."""
 
     offsets: Counts
@@ -33,10 +31,10 @@ class LabelledWithin(NamedTuple):
 class Postings:
     """Places by label. An entry may have several labels; it is found once, under its nearest.
 
-    Adding a place after all others of its label, or removing one, never moves the rest: amortised
-    O(1) and O(log n). An older place goes to a short second list of its label, which is merged when
-    it outgrows the square root of the first. A posting costs 4 bytes and the slack of doubling, 6
-    to 12 in all, and an entry 2 more for the number of its labels.
+    Appending a place after all others of its label, or removing one, never moves the rest:
+    amortised O(1) and O(log n). An older place goes to a short second list of its label, which is
+    merged when it outgrows the square root of the first. A posting costs 4 bytes, with the slack of
+    doubling 6 to 12, and an entry 2 more for the number of its labels.
     """
 
     def __init__(self) -> None:
@@ -57,16 +55,16 @@ class Postings:
         return int(self._live[label]) if label < len(self._live) else 0
 
     def append(self, labels: Counts, places: Counts) -> None:
-        """Put each place under its label; it must not stand there already.
+        """Add each place to the list of its label; it must not be there already.
 
         Args:
             labels: (n,) numbers of labels, from 0.
             places: (n,) below 2**31, in any order; ascending is fastest.
         """
-        labels, places = _ready(labels, np.int64), _ready(places, np.int64)
+        labels, places = kernel_array(labels, np.int64), kernel_array(places, np.int64)
         if len(labels) == 0:
             return
-        self._know(int(labels.max()) + 1, int(places.max()) + 1)
+        self._reserve(int(labels.max()) + 1, int(places.max()) + 1)
         if len(labels) > 16 and 4 * len(labels) > self._postings:
             self._rebuild(labels)
         insert, done = kernels.load_search().insert_postings, 0
@@ -79,7 +77,7 @@ class Postings:
         self._postings += len(labels)
 
     def remove(self, label: int, place: int) -> bool:
-        """Take a place from under a label; return whether it stood there."""
+        """Remove a place from the list of a label; return whether it was there."""
         if label >= len(self._live):
             return False
         at = kernels.load_search().find_posting(self._runs, self._arena, label, place)
@@ -96,8 +94,10 @@ class Postings:
             self._rebuild(np.empty(0, np.int64))
         return True
 
-    def nearest(self, distances: NDArray[Any], k: int, only: Counts | None = None) -> Labelled:
-        """The k nearest entries, given the distance of each label.
+    def nearest(
+        self, distances: NDArray[Any], k: int, only: Counts | None = None
+    ) -> PostingMatches:
+        """Return the k nearest entries, given the distance of each label.
 
         Args:
             distances: (q, L) int64 below 2**31 in size, or float32; L covers all labels in use.
@@ -105,20 +105,19 @@ class Postings:
             only: numbers of the labels to search under; None for all.
 
         Returns:
-            (q, k) distances, places and labels by (distance, place), an entry under its nearest
-            label, of equals the smallest. Where there are fewer: place and label -1, and distance
-            -1 or inf.
+            (q, k) distances, places and labels by (distance, place); each entry under its nearest
+            label, ties to the smallest number. Padded with place and label -1, distance -1 or inf.
         """
         floats = distances.dtype.kind == "f"
         if distances.shape[1] > len(self._live):
-            self._know(distances.shape[1], 0)
+            self._reserve(distances.shape[1], 0)
         if floats:  # adding 0 turns -0.0 into 0.0
-            ranks = (_ready(distances, np.float32) + np.float32(0)).view(np.int32)
+            ranks = (kernel_array(distances, np.float32) + np.float32(0)).view(np.int32)
         else:
-            ranks = _ready(distances, np.int32)
+            ranks = kernel_array(distances, np.int32)
         search = kernels.load_search().search_lists
         far, places, labels = search(ranks, int(floats), *self._lists(only), k)
-        return Labelled(_floats(far, places) if floats else far, places, labels)
+        return PostingMatches(_floats(far, places) if floats else far, places, labels)
 
     def nearest_hamming(
         self,
@@ -128,45 +127,45 @@ class Postings:
         bits: int,  # noqa: ARG002
         k: int,
         only: Counts | None = None,
-    ) -> Labelled:
-        """`nearest` by the Hamming distance of each label's codeword, in one pass.
+    ) -> PostingMatches:
+        """Return what `nearest` returns for the Hamming distances of codewords, in one pass.
 
         Args:
             codewords: (L, W) packed; L covers all labels in use.
             label_cycles: (L,) cycle of each label.
             queries: (q, n_cycles, W) a query's word in each cycle.
-            bits: width of a word; those beyond are zero, so it is not needed yet.
+            bits: width of a word; not used, since bits beyond it are zero.
             k: results wanted, at least 1.
             only: as for `nearest`.
         """
         if len(codewords) > len(self._live):
-            self._know(len(codewords), 0)
+            self._reserve(len(codewords), 0)
         found = kernels.load_search().search_codewords(
-            _ready(codewords.T, np.uint64),
-            _ready(label_cycles, np.int64),
-            _ready(queries, np.uint64),
+            kernel_array(codewords.T, np.uint64),
+            kernel_array(label_cycles, np.int64),
+            kernel_array(queries, np.uint64),
             *self._lists(only),
             k,
         )
-        return Labelled(*found)
+        return PostingMatches(*found)
 
     def within(
         self, distances: NDArray[Any], radius: float, only: Counts | None = None
-    ) -> LabelledWithin:
-        """All entries whose nearest label is at most `radius` away, by (distance, place).
+    ) -> PostingMatchesWithin:
+        """Return all entries whose nearest label is at most `radius` away, by (distance, place).
 
         Args:
             distances: (q, L) int64 or float32; L covers all labels in use.
             radius: compared exactly, not rounded to float32.
             only: as for `nearest`.
         """
-        self._know(distances.shape[1], 0)
+        self._reserve(distances.shape[1], 0)
         parts = [self._within(row, radius, only) for row in distances]
         offsets = np.zeros(len(parts) + 1, np.int64)
         np.cumsum([len(places) for _, places, _ in parts], out=offsets[1:])
         nothing = [(distances[0, :0] if len(distances) else distances.ravel(), *_NONE)]
         far, places, labels = (np.concatenate(part) for part in zip(*parts, *nothing, strict=True))
-        return LabelledWithin(offsets, far, places, labels)
+        return PostingMatchesWithin(offsets, far, places, labels)
 
     def _within(
         self, row: NDArray[Any], radius: float, only: Counts | None
@@ -187,11 +186,11 @@ class Postings:
         return row[labels[best]] + row.dtype.type(0), places[best], labels[best]
 
     def _lists(self, only: Counts | None) -> tuple[Any, ...]:
-        """What the search kernels take, from `runs` to `several`."""
+        """Return what the search kernels take, from `runs` to `several`."""
         return self._runs, self._arena, self._wanted(only), int(self._counts[2])
 
     def _wanted(self, only: Counts | None) -> Counts:
-        """(L,) entries of each label; 0 for those not to be searched."""
+        """Return (L,) entries of each label; 0 for labels that are not searched."""
         if only is None:
             return self._live
         only = only[only < len(self._live)]
@@ -199,8 +198,8 @@ class Postings:
         wanted[only] = self._live[only]
         return wanted
 
-    def _know(self, n_labels: int, n_places: int) -> None:
-        """Have rows for so many labels and places, doubling."""
+    def _reserve(self, n_labels: int, n_places: int) -> None:
+        """Make room for so many labels and places, at least doubling."""
         more = max(n_labels, 2 * len(self._live)) - len(self._live)
         if n_labels > len(self._live):
             self._live = np.concatenate([self._live, np.zeros(more, np.int64)])
@@ -210,7 +209,7 @@ class Postings:
             self._labels_of = np.concatenate([self._labels_of, np.zeros(more, np.uint16)])
 
     def _rebuild(self, coming: Counts) -> None:
-        """Drop removed places, merge late ones, and make room for postings of these labels."""
+        """Drop removed places, merge second lists, and make room for postings of these labels."""
         want = self._runs[:, 1].reshape(-1, 2).sum(axis=1)
         want += np.bincount(coming, minlength=len(want))
         capacity = np.where(want > 0, want + want // 4 + 2, 0)
@@ -226,14 +225,8 @@ class Postings:
 _NONE: tuple[Counts, Counts] = (np.empty(0, np.int64), np.empty(0, np.int64))
 
 
-def _ready(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """As the kernels want it: contiguous, and writable although they only read it."""
-    array = np.ascontiguousarray(array, dtype)
-    return array if array.flags.writeable else array.copy()
-
-
-def _floats(ranks: Counts, places: Counts) -> NDArray[np.float32]:
-    """Turn ranks back into the distances they stand for; inf where nothing was found."""
+def _floats(ranks: Counts, places: Counts) -> Floats:
+    """Return the distances that ranks stand for; inf where nothing was found."""
     distances = np.where(ranks >= 0, ranks, ranks ^ 0x7FFFFFFF).astype(np.int32).view(np.float32)
     distances[places < 0] = np.inf
     return distances

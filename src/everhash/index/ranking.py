@@ -1,39 +1,33 @@
-"""One exact ranking over labelled and unlabelled entries."""
+"""One exact ranking over entries found by codeword and entries found by their bits."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from everhash.codes import pack_bits
+from everhash.index.arrays import Counts, Floats
+from everhash.index.coded import CodedEntries
 from everhash.index.explain import explain_hits
-from everhash.index.postings import Postings
-from everhash.index.query import Query
-from everhash.index.searchable import Searchable
+from everhash.index.hasher import Hasher
+from everhash.index.queries import EncodedQueries
 from everhash.index.segment import Segment
-from everhash.matches import Explanation, Matches
+from everhash.index.stored import StoredEntries
+from everhash.matches import Matches
 from everhash.wire.options import check_k, check_radius
-
-if TYPE_CHECKING:
-    from everhash.index.hasher import Hasher
-    from everhash.index.index import Index
-    from everhash.index.unlabelled import Unlabelled
-
-Floats = NDArray[np.float32]
-Counts = NDArray[np.int64]
 
 
 class Ranked(NamedTuple):
-    """(q, m) entries in order; inf, -1 and -1 where there are none."""
+    """(q, m) entries in order; padded with inf, -1 and -1."""
 
     distances: Floats
     places: Counts
     numbers: Counts
-    """The label each was found by, or bears; -1 for unlabelled entries."""
+    """The label each entry was found by, or has; -1 for unlabelled entries."""
 
     @classmethod
     def of(cls, parts: list[Ranked], k: int | None = None) -> Ranked:
@@ -42,9 +36,32 @@ class Ranked(NamedTuple):
         order = np.lexsort((columns[1], columns[0]), axis=1)[:, :k]
         return cls(*(np.take_along_axis(column, order, 1) for column in columns))
 
+    @classmethod
+    def padded(cls, found: list[tuple[Floats, Counts, Counts]]) -> Ranked:
+        """Return lists of different lengths, one a query, as one table."""
+        shape = (len(found), max((len(part[0]) for part in found), default=0))
+        distances = np.full(shape, np.inf, np.float32)
+        places, numbers = np.full(shape, -1), np.full(shape, -1)
+        for row, (far, where, which) in enumerate(found):
+            distances[row, : len(far)] = far
+            places[row, : len(far)] = where
+            numbers[row, : len(far)] = which
+        return cls(distances, places, numbers)
+
+    def without_repeats(self) -> Ranked:
+        """Keep each entry's first appearance, and turn the others into padding."""
+        distances, places = self.distances.copy(), self.places.copy()
+        numbers = self.numbers.copy()
+        for row in range(len(places)):
+            _, first = np.unique(places[row], return_index=True)
+            again = np.ones(places.shape[1], np.bool_)
+            again[first] = False
+            distances[row, again], places[row, again], numbers[row, again] = np.inf, -1, -1
+        return Ranked.of([Ranked(distances, places, numbers)])
+
 
 class Codewords(NamedTuple):
-    """All labels' words as a segment, to measure distances to them; and the labels themselves."""
+    """The codewords of all labels as a segment, to compute distances to them; and the labels."""
 
     segment: Segment
     names: NDArray[Any]
@@ -52,7 +69,7 @@ class Codewords(NamedTuple):
 
     @classmethod
     def of(cls, hasher: Hasher) -> Codewords:
-        """Take the labels as they are now."""
+        """Read the labels and codewords that a hasher has now."""
         names = np.empty(len(hasher.words_) + 1, dtype=object)
         for number, label in enumerate(hasher.labels_):
             names[number] = label
@@ -70,21 +87,23 @@ class Codewords(NamedTuple):
 
 
 class Ranking:
-    """Ranks the entries of an index for one batch of queries."""
+    """Ranks entries for one batch of queries."""
 
     def __init__(
-        self, index: Index, query: Query, postings: Postings, coded: Unlabelled | None
+        self,
+        entries: StoredEntries,
+        queries: EncodedQueries,
+        codewords: Codewords,
+        coded: CodedEntries | None,
     ) -> None:
-        self._index, self._query = index, query
-        self._postings = postings
-        self._coded = coded
-        self._codewords = index._codewords()
-        words = self._codewords.segment
-        of = words.hamming_of if query.hamming else words.margins_of
-        self._n_words = len(self._codewords.names) - 1 if index.hasher.assigns_codewords else 0
-        everyone = np.arange(self._n_words)
-        self._to_labels = of(query.form(query.newest), everyone).astype(np.float32)
-        self._to_labels /= np.float32(self._active(labelled=True))
+        self._entries, self._queries = entries, queries
+        self._codewords, self._coded = codewords, coded
+        words = codewords.segment
+        distances_to = words.hamming_of if queries.hamming else words.margins_of
+        self._n_words = len(codewords.names) - 1 if entries.hasher.assigns_codewords else 0
+        form = queries.form(queries.newest)
+        self._to_labels = distances_to(form, np.arange(self._n_words)).astype(np.float32)
+        self._to_labels /= np.float32(self._divisor(queries.newest))
 
     def nearest(
         self,
@@ -96,121 +115,104 @@ class Ranking:
     ) -> Matches:
         """Return the k nearest entries."""
         k = check_k(k)
+        hasher = self._entries.hasher
         if ids is not None:
-            places = np.unique(self._index.find(ids))
+            places = np.unique(self._entries.find(ids))
             return self._matches(self._among(places, labels, k), explain=explain)
-        only = None if labels is None else self._index.hasher.numbers(labels)
-        if only is not None and not self._index.hasher.assigns_codewords:
-            places = self._index._labels.bearing(only)
+        only = None if labels is None else hasher.numbers(labels)
+        if only is not None and not hasher.assigns_codewords:
+            places = self._entries._labels.bearing(only)
             return self._matches(self._among(places, None, k), explain=explain)
-        parts = [Ranked(*self._postings.nearest(self._to_labels, k, only))]
+        parts = [Ranked(*self._entries._postings.nearest(self._to_labels, k, only))]
         if only is None and self._coded is not None:
-            parts.append(self._coded_nearest(self._coded.searchable, k))
+            parts.append(self._named(*self._coded.search.nearest(self._for_codes(), k)))
         return self._matches(Ranked.of(parts, k), explain=explain)
 
     def within(self, radius: float, *, explain: bool) -> Matches:
         """Return all entries within a radius."""
         radius = check_radius(radius)
-        offsets, distances, places, numbers = self._postings.within(self._to_labels, radius)
+        postings = self._entries._postings
+        offsets, distances, places, numbers = postings.within(self._to_labels, radius)
         found = [(distances[a:b], places[a:b], numbers[a:b]) for a, b in pairwise(offsets)]
         if self._coded is not None:
-            active = self._active(labelled=False)
-            coded = self._coded.searchable.within(
-                self._query.form(self._query.theirs), radius * active + 1e-3 * (active > 1)
-            )
-            for i, (far, where) in enumerate(coded):
-                scaled = far / np.float32(active)
-                near = scaled <= radius
-                rows = (scaled[near], where[near], self._index._labels.first(where[near]))
-                merged = [np.concatenate(pair) for pair in zip(found[i], rows, strict=True)]
-                found[i] = (merged[0], merged[1], merged[2])
-        return self._matches(Ranked.of([_padded(found)]), explain=explain)
+            divisor = self._divisor(self._queries.theirs)
+            reach = radius * divisor + 1e-3 * (divisor > 1)
+            for i, coded in enumerate(self._coded.search.within(self._for_codes(), reach)):
+                far, where, which = self._named(*coded)
+                near = far <= radius
+                found[i] = (
+                    np.concatenate([found[i][0], far[near]]),
+                    np.concatenate([found[i][1], where[near]]),
+                    np.concatenate([found[i][2], which[near]]),
+                )
+        return self._matches(Ranked.of([Ranked.padded(found)]), explain=explain)
 
     def _among(self, places: Counts, labels: Iterable[Hashable] | None, k: int) -> Ranked:
         """Rank a given set of entries by computing every distance."""
-        only = None if labels is None else set(self._index.hasher.numbers(labels).tolist())
-        listed, coded = self._index._split(places, only)
+        only = None if labels is None else set(self._entries.hasher.numbers(labels).tolist())
+        listed, coded = self._split(places, only)
         parts = []
         if listed:
-            where = np.array([place for place, _ in listed])
-            numbers = np.array([number for _, number in listed])
+            where, numbers = np.array(listed).T
             far = self._to_labels[:, numbers]
-            shape = far.shape
-            part = Ranked(far, np.broadcast_to(where, shape), np.broadcast_to(numbers, shape))
-            parts.append(_once(Ranked.of([part])))
+            tables = (np.broadcast_to(column, far.shape) for column in (where, numbers))
+            parts.append(Ranked.of([Ranked(far, *tables)]).without_repeats())
         if len(coded) and self._coded is not None:
-            form = self._query.form(self._query.theirs)
-            far = self._coded.searchable.distances_to(form, coded)
-            far = far / np.float32(self._active(labelled=False))
-            where = np.broadcast_to(coded, far.shape)
-            parts.append(self._named(far, where))
-        if not parts:
-            nothing = np.empty((len(self._query), 0))
-            return Ranked(nothing.astype(np.float32), nothing.astype(int), nothing.astype(int))
-        return Ranked.of(parts, k)
+            far = self._coded.search.distances_to(self._for_codes(), coded)
+            parts.append(self._named(far, np.broadcast_to(coded, far.shape)))
+        return Ranked.of(parts, k) if parts else Ranked.padded([_NOTHING] * len(self._queries))
 
-    def _coded_nearest(self, searchable: Searchable, k: int) -> Ranked:
-        distances, places = searchable.nearest(self._query.form(self._query.theirs), k)
-        return self._named(distances / np.float32(self._active(labelled=False)), places)
+    def _split(self, places: Counts, only: set[int] | None) -> tuple[list[tuple[int, int]], Counts]:
+        """Return (place, label number) pairs of entries by codeword, and places of coded ones."""
+        labels, coded = self._entries._labels, self._entries.coded_among(places)
+        listed = [
+            (place, number)
+            for place in np.setdiff1d(places, coded, assume_unique=True).tolist()
+            for number in labels.of(place)
+            if only is None or number in only
+        ]
+        if only is not None:
+            wanted = [not only.isdisjoint(labels.of(place)) for place in coded.tolist()]
+            coded = coded[np.array(wanted, np.bool_)]
+        return listed, coded
+
+    def _for_codes(self) -> NDArray[Any]:
+        """Return the queries as the coded entries' segments take them."""
+        return self._queries.form(self._queries.theirs)
 
     def _named(self, distances: Floats, places: Counts) -> Ranked:
-        """Return coded entries with the labels they bear."""
-        return Ranked(distances, places, self._index._labels.first(places))
+        """Return coded entries with the labels they have; distances by the active bit if needed."""
+        scaled = distances / np.float32(self._divisor(self._queries.theirs))
+        return Ranked(scaled, places, self._entries._labels.first(places))
 
-    def _active(self, *, labelled: bool) -> int:
-        """Bits to divide distances by: 1 where all entries have k of them anyway."""
-        if self._index.coding == "home":
-            return 1
-        margins = self._query.newest if labelled else self._query.theirs
-        return int(margins.shape[2])
+    def _divisor(self, margins: Floats) -> int:
+        """Return what to divide distances by: 1 if all entries have k active bits anyway."""
+        return 1 if self._entries.coding == "home" else int(margins.shape[2])
 
     def _matches(self, ranked: Ranked, *, explain: bool) -> Matches:
-        index = self._index
+        names, hasher = self._codewords.names, self._entries.hasher
         return Matches(
-            ids=index._ids.names(ranked.places),
+            ids=self._entries._ids.names(ranked.places),
             distances=ranked.distances,
-            labels=self._codewords.names[ranked.numbers],
+            labels=names[ranked.numbers],
             counts=(ranked.places >= 0).sum(axis=1),
             novelty=self._novelty(),
-            explanations=self._explained(ranked) if explain else [],
+            explanations=explain_hits(hasher, self._queries, ranked, names, self._coded)
+            if explain
+            else [],
         )
-
-    def _explained(self, ranked: Ranked) -> list[list[Explanation]]:
-        names, coded = self._codewords.names, self._coded
-        return explain_hits(self._index.hasher, self._query, ranked, names, coded)
 
     def _novelty(self) -> Floats:
         """Return the asymmetric distance to the nearest codeword; NaN without margins or words."""
-        n, labels = len(self._query), self._n_words
-        if not self._query.has_margins or not self._index.hasher.assigns_codewords:
+        n = len(self._queries)
+        if not self._queries.has_margins or not self._entries.hasher.assigns_codewords:
             return np.full(n, np.nan, np.float32)
-        if labels == 0:
+        if self._n_words == 0:
             return np.full(n, np.inf, np.float32)
-        words, margins = self._codewords.segment, np.ascontiguousarray(self._query.newest)
-        far = words.margins_of(margins, np.arange(labels))
+        margins = np.ascontiguousarray(self._queries.newest)
+        far = self._codewords.segment.margins_of(margins, np.arange(self._n_words))
         nearest: Floats = far.min(axis=1)
         return nearest
 
 
-def _once(ranked: Ranked) -> Ranked:
-    """Keep each entry's first appearance; the others move behind the end."""
-    distances, places = ranked.distances.copy(), ranked.places.copy()
-    numbers = ranked.numbers.copy()
-    for row in range(len(places)):
-        _, first = np.unique(places[row], return_index=True)
-        again = np.ones(places.shape[1], np.bool_)
-        again[first] = False
-        distances[row, again], places[row, again], numbers[row, again] = np.inf, -1, -1
-    return Ranked.of([Ranked(distances, places, numbers)])
-
-
-def _padded(found: list[tuple[Floats, Counts, Counts]]) -> Ranked:
-    longest = max((len(part[0]) for part in found), default=0)
-    shape = (len(found), longest)
-    distances = np.full(shape, np.inf, np.float32)
-    places, numbers = np.full(shape, -1), np.full(shape, -1)
-    for row, (far, where, which) in enumerate(found):
-        distances[row, : len(far)] = far
-        places[row, : len(far)] = where
-        numbers[row, : len(far)] = which
-    return Ranked(distances, places, numbers)
+_NOTHING = (np.empty(0, np.float32), np.empty(0, np.int64), np.empty(0, np.int64))

@@ -1,4 +1,4 @@
-"""An index as plain columns, to be stored, and built again from them."""
+"""An index as plain columns, to write to a file and to rebuild from it."""
 
 from __future__ import annotations
 
@@ -8,24 +8,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash.index.arrays import Counts, Words
 from everhash.index.index import Index
 from everhash.index.labels import REMOVED, SEVERAL
 from everhash.learn.mapping import FrozenMapping
 from everhash.stream import Labels
 from everhash.wire.ids import IdList
 
-Counts = NDArray[np.int64]
-
 
 class Records(NamedTuple):
-    """What is kept of a range of entries, besides codes and features."""
+    """A range of entries, without codes and features."""
 
     labels: NDArray[np.int32]
     """(n,) each one's label by number, or UNLABELLED, REMOVED or SEVERAL."""
     several: Counts
     """(m, 2) place and label number, for entries with several labels."""
     ids: IdList | None
-    """None where each entry's id is its place."""
+    """None if each entry's id is its place."""
 
 
 class CodeRecords(NamedTuple):
@@ -33,7 +32,7 @@ class CodeRecords(NamedTuple):
 
     places: Counts
     homes: Counts
-    words: NDArray[np.uint64]
+    words: Words
     """(n, w) packed bits."""
 
     @classmethod
@@ -52,7 +51,7 @@ class LabelChange(NamedTuple):
 
 
 def records_of(index: Index, start: int, stop: int) -> Records:
-    """Return what is kept of the entries at places from start to stop."""
+    """Return the entries at places from start to stop."""
     labels = index._labels.rows[start:stop].copy()
     several = [
         (place, number)
@@ -82,7 +81,7 @@ def join_codes(parts: list[CodeRecords]) -> CodeRecords:
 
 
 class EntryColumns:
-    """The columns of all entries, put together range after range, change after change."""
+    """Columns of all entries, read range by range and then changed change by change."""
 
     def __init__(self) -> None:
         self._labels: list[NDArray[np.int32]] = []
@@ -90,7 +89,7 @@ class EntryColumns:
         self.several: dict[int, tuple[int, ...]] = {}
 
     def extend(self, records: Records, index: Index) -> None:
-        """Append a range of entries; their ids go straight into the index."""
+        """Append a range of entries; their ids are added to the index at once."""
         n, start = len(records.labels), len(index._ids)
         index._ids.extend(np.arange(start, start + n) if records.ids is None else records.ids)
         self._labels.append(records.labels)
@@ -98,12 +97,12 @@ class EntryColumns:
             self.several[place] = (*self.several.get(place, ()), number)
 
     def join(self) -> None:
-        """Make one column of all ranges; changes come after this."""
+        """Join all ranges into one column, before the first change."""
         self.labels = np.concatenate([np.empty(0, np.int32), *self._labels])
         self._labels = []
 
     def change(self, change: LabelChange, first: int = 0) -> None:
-        """Give entries other labels, or mark them as removed; the first of them has this place."""
+        """Give entries other labels, or mark them as removed; `first` is the place of row 0."""
         slots = change.places - first
         for place in change.places[self.labels[slots] == SEVERAL].tolist():
             del self.several[place]
@@ -121,14 +120,14 @@ class EntryColumns:
 def restore(
     index: Index, columns: EntryColumns, mapping: FrozenMapping | None, codes: CodeRecords
 ) -> None:
-    """Fill an empty index whose ids are known already."""
+    """Fill an empty index that has the ids already."""
     if mapping is not None:
-        index._coded = index._unlabelled_by(mapping)
+        index._coded = index._new_coded(mapping)
     append(index, columns, 0, codes)
 
 
 def append(index: Index, columns: EntryColumns, first: int, codes: CodeRecords) -> None:
-    """Add entries, from place `first` on, to an index that knows their ids already."""
+    """Add entries from place `first` on to an index that has their ids already."""
     labels = columns.labels
     index._labels.grow_to(first + len(labels))
     index._labels.rows[first:] = labels
@@ -148,7 +147,7 @@ def append(index: Index, columns: EntryColumns, first: int, codes: CodeRecords) 
 
 
 def replay(index: Index, change: LabelChange, names: list[Hashable]) -> None:
-    """Do to an index what a change says."""
+    """Apply a change to an index."""
     if len(change.places) == 0:
         return
     if len(change.numbers) == 0:

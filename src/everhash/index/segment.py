@@ -1,4 +1,4 @@
-"""Unlabelled entries: one packed word each, in one cycle, grouped for exact search."""
+"""An immutable set of packed words, grouped for exact search."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from numpy.typing import NDArray
 
 from everhash import kernels
 from everhash.errors import DimensionError
+from everhash.index.arrays import Counts, Floats, Words, kernel_array
 
-Words = NDArray[np.uint64]
-Counts = NDArray[np.int64]
-Floats = NDArray[np.float32]
 Places = NDArray[np.uint32]
 
 PADDING = 64
-MANY = 64
-"""Queries from which on tiles may be worth their set-up."""
-WORTH = 0.65
-"""Share of words looked at above which tiles are faster than shells."""
+"""Words of zeros after the last one: kernels read whole blocks."""
+MANY_QUERIES = 64
+"""Queries in a batch from which on a scan of all words may be worth its set-up."""
+WORTH_SCANNING = 0.65
+"""Share of words visited by shells above which a scan of all words is faster."""
 FIRST_PROBE, LATER_PROBE = 8, 2
-"""Queries of a batch that show the share, if it is not known or was above WORTH."""
+"""Queries that are searched by shells to measure the share: if it is unknown, and if it is high."""
 
 
 class Within(NamedTuple):
@@ -56,13 +55,13 @@ class Segment:
     cycle_starts: Counts
     """(n_cycles + 1,) where each cycle's words begin."""
     centres: Words
-    """(W, G) the codeword around which each group stands."""
+    """(W, G) the codeword of each group: its words are nearest to it."""
     groups: Counts
     """(G, 4) cycle, first and last distance, and where the group's edges begin."""
     edges: Counts
     """Where the words of each group's distances begin; see `kernels.search.shells`."""
     share_scanned: float = float("nan")
-    """Share of the words that the last batch looked at; chooses the path, never the result."""
+    """Share of the words that the last batch visited; decides how to search, never the result."""
 
     @classmethod
     def build(
@@ -92,7 +91,7 @@ class Segment:
         centre_starts = np.searchsorted(centre_cycles, np.arange(n_cycles + 1)).astype(np.int64)
         table = np.empty((words.shape[1] + 1, n), np.uint64)  # the last row: keys of the shells
         table[:-1] = words.T
-        search.shell_keys(table, _ready(cycles, np.int64), centres, centre_starts, bits)
+        search.shell_keys(table, kernel_array(cycles, np.int64), centres, centre_starts, bits)
         posts, word_of = np.empty(n, np.uint32), np.empty(n, np.uint32)
         new = np.empty(n, np.bool_)
         m = search.sort_columns(table, posts, new)
@@ -124,16 +123,16 @@ class Segment:
         return len(self.lead)
 
     def nearest_hamming(self, queries: Words, k: int) -> tuple[Counts, Counts]:
-        """The k nearest entries by Hamming distance.
+        """Return the k nearest entries by Hamming distance.
 
         Args:
             queries: (q, n_cycles, W) a query's word in each cycle.
             k: results wanted, at least 1; may exceed the number of entries.
 
         Returns:
-            (q, k) distances and places, by (distance, place); -1 where there are fewer.
+            (q, k) distances and places, by (distance, place); -1 if there are fewer entries.
         """
-        queries = _ready(queries, np.uint64)
+        queries = kernel_array(queries, np.uint64)
         n = len(queries)
         if n == 0 or len(self) == 0:
             return np.full((n, k), -1, np.int64), np.full((n, k), -1, np.int64)
@@ -141,7 +140,7 @@ class Segment:
         distances, places = self._by_shells(queries[:probe], k)
         if probe == n:
             return distances, places
-        if self.share_scanned > WORTH:
+        if self.share_scanned > WORTH_SCANNING:
             rest = [
                 self._by_planes(part, k)
                 for part in np.array_split(queries[probe:], -(-(n - probe) // 128))
@@ -154,17 +153,17 @@ class Segment:
         )
 
     def nearest_margins(self, margins: Floats, k: int) -> tuple[Floats, Counts]:
-        """The k nearest entries by asymmetric distance, minus the sum of sign x margin.
+        """Return the k nearest entries by asymmetric distance: minus the sum of sign x margin.
 
         Args:
             margins: (q, n_cycles, bits) finite; |margins| of a row sum to less than 1e38.
             k: results wanted, at least 1; may exceed the number of entries.
 
         Returns:
-            (q, k) float32 distances and places, by (distance, place); inf and -1 where there are
-            fewer. Sums run byte by byte in float32 and are the same on every path.
+            (q, k) float32 distances and places, by (distance, place); inf and -1 if there are
+            fewer. Sums run byte by byte in float32, so every way of searching gives the same.
         """
-        margins = _ready(margins, np.float32)
+        margins = kernel_array(margins, np.float32)
         if len(margins) == 0 or len(self) == 0:
             shape = (len(margins), k)
             return np.full(shape, np.inf, np.float32), np.full(shape, -1, np.int64)
@@ -175,36 +174,40 @@ class Segment:
         return distances, places
 
     def within_hamming(self, queries: Words, radius: int) -> Within:
-        """All entries at Hamming distance <= radius of each query, by (distance, place)."""
+        """Return all entries at Hamming distance <= radius of each query, by (distance, place)."""
         search = kernels.load_search().within_shells
-        return self._within(search, _ready(queries, np.uint64), int(radius), np.int64)
+        return self._within(search, kernel_array(queries, np.uint64), int(radius), np.int64)
 
     def within_margins(self, margins: Floats, radius: float) -> Within:
-        """All entries at asymmetric distance <= radius of each query, by (distance, place)."""
+        """Return all entries at asymmetric distance <= radius of each query, same order."""
         search = kernels.load_search().within_scores
-        return self._within(search, _ready(margins, np.float32), float(radius), np.float32)
+        return self._within(search, kernel_array(margins, np.float32), float(radius), np.float32)
 
     def hamming_of(self, queries: Words, places: Counts) -> Counts:
-        """(q, m) Hamming distances of each query to the entries at places (m,)."""
+        """Return (q, m) Hamming distances of each query to the entries at places (m,)."""
         out = np.empty((len(queries), len(places)), np.int64)
         at, cycles = self._words_at(places)
-        kernels.load_search().hamming_at(self.columns, at, cycles, _ready(queries, np.uint64), out)
+        kernels.load_search().hamming_at(
+            self.columns, at, cycles, kernel_array(queries, np.uint64), out
+        )
         return out
 
     def margins_of(self, margins: Floats, places: Counts) -> Floats:
-        """(q, m) asymmetric distances of each query to the entries at places (m,)."""
+        """Return (q, m) asymmetric distances of each query to the entries at places (m,)."""
         out = np.empty((len(margins), len(places)), np.float32)
         at, cycles = self._words_at(places)
-        kernels.load_search().scores_at(self.columns, at, cycles, _ready(margins, np.float32), out)
+        kernels.load_search().scores_at(
+            self.columns, at, cycles, kernel_array(margins, np.float32), out
+        )
         return out
 
     def _probe(self, n: int) -> int:
-        """How many of n queries the shells answer before the path is chosen for the rest."""
-        if n < MANY or self.n_words < 4 * kernels.load_search().TILE:
+        """Return how many of n queries to search by shells before choosing a way for the rest."""
+        if n < MANY_QUERIES or self.n_words < 4 * kernels.load_search().TILE:
             return n
         if np.isnan(self.share_scanned):
             return FIRST_PROBE
-        return LATER_PROBE if self.share_scanned > WORTH else n
+        return LATER_PROBE if self.share_scanned > WORTH_SCANNING else n
 
     def _arrays(self) -> tuple[NDArray[Any], ...]:
         lists = (self.columns, self.lead, self.starts, self.posts, self.word_of)
@@ -235,19 +238,13 @@ class Segment:
         return Within(offsets, distances, np.concatenate([places for _, places in found]))
 
     def _words_at(self, places: Counts) -> tuple[Counts, Counts]:
-        """The words at these places, and the cycle of each."""
+        """Return the words at these places, and the cycle of each."""
         at = self.word_of[places].astype(np.int64)
         return at, np.searchsorted(self.cycle_starts, at, side="right") - 1
 
 
-def _ready(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """As the kernels want it: contiguous, and writable although they only read it."""
-    array = np.ascontiguousarray(array, dtype)
-    return array if array.flags.writeable else array.copy()
-
-
 def _centres(codewords: Words, cycles: Counts, n_cycles: int) -> tuple[Words, Counts]:
-    """Codewords in order of cycle; a cycle without any gets the word zero."""
+    """Return codewords in order of cycle; a cycle without any gets the word zero."""
     bare = np.setdiff1d(np.arange(n_cycles), cycles)
     centres = np.concatenate([codewords, np.zeros((len(bare), codewords.shape[1]), np.uint64)])
     cycles = np.concatenate([cycles, bare]).astype(np.int64)
@@ -256,7 +253,7 @@ def _centres(codewords: Words, cycles: Counts, n_cycles: int) -> tuple[Words, Co
 
 
 def _shells(keys: Words, centre_cycles: Counts, bits: int) -> tuple[Counts, Counts, Counts]:
-    """Groups that hold words: which codewords, the table `groups`, the edges of their shells.
+    """Return the codewords that have a group, the table `groups`, and the edges of their shells.
 
     A key is the number of the codeword times (bits + 1), plus the distance to it; they ascend.
     """

@@ -1,4 +1,4 @@
-"""When to refresh: small policies, asked after each batch.
+"""Policies that decide when to refresh, called after each batch.
 
     trigger = ExpectedFlips(0.5)
     for X, y in stream:
@@ -6,7 +6,7 @@
         if trigger.due(index, X, y):
             index.refresh()
 
-All but `EveryRows` look at a sample, so that asking costs little. None of them touches the index.
+All but `EveryRows` look only at a sample, so a call is cheap. None of them changes the index.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class Trigger(Protocol):
     """Decides whether an index should be refreshed now."""
 
     def due(self, index: Index, X: ArrayLike, y: Any = None) -> bool:
-        """Take note of the batch just learned, and say whether it is time."""
+        """Take the batch just learned, and return whether to refresh now."""
         ...
 
 
 class EveryRows:
-    """Refresh each time so many rows have been learned."""
+    """Refresh each time this many rows have been learned."""
 
     def __init__(self, rows: int) -> None:
         if rows < 1:
@@ -49,11 +49,11 @@ class EveryRows:
 
 
 class ExpectedFlips:
-    """Refresh when stored bits are wrong by more than so many an entry, judged on a sample."""
+    """Refresh when entries of a sample have on average more than `flips` wrong bits."""
 
     def __init__(self, flips: float, sample: int = 200, random_state: int = 0) -> None:
         if not flips >= 0 or sample < 1:
-            raise OptionError("flips must not be negative, and a sample has an entry at least")
+            raise OptionError("flips must be at least 0 and sample at least 1")
         self.flips = flips
         self.sample = sample
         self._rng = np.random.default_rng(random_state)
@@ -64,7 +64,7 @@ class ExpectedFlips:
 
 
 class MutualInformation:
-    """Refresh when the newest mapping tells labels apart better than the index's, as in MIHash.
+    """Refresh when the newest mapping separates labels better than the index's, as in MIHash.
 
     Keeps a uniform sample of labelled rows of the stream (reservoir sampling). The mutual
     information is that of Hamming distance and same-label, averaged over the sample, in bits
@@ -73,7 +73,7 @@ class MutualInformation:
 
     def __init__(self, gain: float = 0.0, sample: int = 200, random_state: int = 0) -> None:
         if sample < 2:
-            raise OptionError("a sample of at least 2 rows is needed to compare")
+            raise OptionError("sample must be at least 2")
         self.gain = gain
         self.sample = sample
         self._rng = np.random.default_rng(random_state)

@@ -301,7 +301,7 @@ def test_ids_of_nothing_are_numbers_whatever_ids_there_are(digits: Stream) -> No
 def test_pages_are_the_entries_in_order_of_arrival(
     index: Index, digits: Stream, monkeypatch: pytest.MonkeyPatch, unlabelled: bool, limit: int
 ) -> None:
-    monkeypatch.setattr(labels, "LOOK", 13)
+    monkeypatch.setattr(labels, "SCAN_ROWS", 13)
     names = [f"n{i}" for i in range(100)]
     index.add(digits.X[:100], names, y=[None if i % 3 else int(digits.y[i]) for i in range(100)])
     index.remove(names[10:40] + names[90:])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everhash import kernels as base
-from everhash.index.refresh import QUANTUM
+from everhash.index.encoding import QUANTUM
 from everhash.kernels import reference
 
 kernels = base.load_refresh()

@@ -12,7 +12,7 @@ from everhash import OnlineHasher
 from everhash.bench import extras
 from everhash.bench.datasets import Dataset
 from everhash.bench.protocols import Split
-from everhash.index.refresh import Odometer, choose_homes, encode
+from everhash.index.encoding import Odometer, choose_homes, encode
 from everhash.index.segment import Segment
 
 Words = NDArray[np.uint64]

@@ -1,4 +1,4 @@
-"""The unlabelled entries as segments to search: a large one, and a small one for the newest."""
+"""Search over coded entries: in a large segment, and in a small one for the newest entries."""
 
 from __future__ import annotations
 
@@ -9,54 +9,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.codes import pack_bits
-from everhash.index.coded import CodedEntries
+from everhash.index.arrays import Counts, Floats
+from everhash.index.code_table import CodeTable
 from everhash.index.segment import Segment
 from everhash.learn.mapping import FrozenMapping
 
-Counts = NDArray[np.int64]
 Queries = NDArray[Any]
 """(q, n_cycles, w) packed words, or (q, n_cycles, k) margins: the type says which distance."""
-Found = tuple[NDArray[np.float32], Counts]
-"""(q, k) distances and places; inf and -1 where there are fewer."""
+Nearest = tuple[Floats, Counts]
+"""Distances and places: (q, k), padded with inf and -1; or those of one query."""
 
-TAIL = 8192
-"""Entries that may stand in the newest segment, or a quarter of the oldest one."""
+MAX_NEWEST = 8192
+"""Entries of the small segment before all are put into one, or a quarter of the large one."""
 
 
 class SearchPart(NamedTuple):
-    """A segment over the entries from `start` to `end`."""
+    """A segment over the slots from `start` to `end`."""
 
     start: int
     end: int
     segment: Segment
 
 
-class Searchable:
-    """Segments over coded entries, built when a search needs them.
+class CodeSearch:
+    """Segments over a table of codes, built when a search needs them.
 
-    Removed entries stay in a segment until it is built again; a search asks for as many more
-    results as there are dead entries, and leaves the dead out.
+    Removed entries stay in a segment until it is built again: a search asks for as many more
+    results as there are removed entries, and leaves those out.
     """
 
-    def __init__(self, entries: CodedEntries, mapping: FrozenMapping, coding: str) -> None:
-        self._entries = entries
-        # a code of all cycles has no codewords of its width to stand around
+    def __init__(self, table: CodeTable, mapping: FrozenMapping, coding: str) -> None:
+        self._table = table
+        # no codeword is as wide as a code of all cycles, so full codes have none to be grouped by
         home = coding == "home"
         words = mapping.words[mapping.words.any(axis=1)]  # not every method has codewords
         self._cycles = mapping.label_cycles[: len(words)] if home else np.empty(0, np.int64)
-        self._words = pack_bits(words > 0 if home else np.empty((0, entries.bits), np.bool_))
+        self._words = pack_bits(words > 0 if home else np.empty((0, table.bits), np.bool_))
         self._n_cycles = len(mapping.functions) if home else 1
         self._parts: list[SearchPart] = []
 
-    def nearest(self, queries: Queries, k: int) -> Found:
-        """Return the k nearest live entries; queries are words or margins, one row a cycle."""
+    def nearest(self, queries: Queries, k: int) -> Nearest:
+        """Return the k nearest entries; queries are words or margins, one row a cycle."""
         found = [self._nearest_in(part, queries, k) for part in self._segments()]
         return merge(found, k) if found else _none(len(queries), k)
 
-    def within(self, queries: Queries, radius: float) -> list[tuple[NDArray[np.float32], Counts]]:
-        """Return for each query distances and places of the live entries within `radius`."""
-        within = int(np.clip(np.floor(radius), -1, self._entries.bits))
-        results: list[list[tuple[NDArray[np.float32], Counts]]] = [[] for _ in queries]
+    def within(self, queries: Queries, radius: float) -> list[Nearest]:
+        """Return for each query the distances and places of entries within `radius`."""
+        within = int(np.clip(np.floor(radius), -1, self._table.bits))
+        results: list[list[Nearest]] = [[] for _ in queries]
         for part in self._segments():
             start, segment = part.start, part.segment
             if queries.dtype == np.uint64:
@@ -65,14 +65,14 @@ class Searchable:
                 offsets, far, slots = segment.within_margins(queries, radius)
             distances = far.astype(np.float32)
             for query, (a, b) in enumerate(pairwise(offsets)):
-                alive = self._entries.alive.rows[start + slots[a:b]]
-                places = self._entries.places.rows[start + slots[a:b]]
+                alive = self._table.alive.rows[start + slots[a:b]]
+                places = self._table.places.rows[start + slots[a:b]]
                 results[query].append((distances[a:b][alive], places[alive]))
         return [join(parts) for parts in results]
 
-    def distances_to(self, queries: Queries, places: Counts) -> NDArray[np.float32]:
-        """Return (q, m) distances to live entries known by their places."""
-        slots = self._entries.slots(places)
+    def distances_to(self, queries: Queries, places: Counts) -> Floats:
+        """Return (q, m) distances to the entries at these places."""
+        slots = self._table.slots(places)
         out = np.empty((len(queries), len(places)), np.float32)
         for part in self._segments():
             here = np.flatnonzero((slots >= part.start) & (slots < part.end))
@@ -82,47 +82,47 @@ class Searchable:
             out[:, here] = of(queries, inside)
         return out
 
-    def _nearest_in(self, part: SearchPart, queries: Queries, k: int) -> Found:
+    def _nearest_in(self, part: SearchPart, queries: Queries, k: int) -> Nearest:
         inside = slice(part.start, part.end)
-        alive = self._entries.alive.rows[inside]
-        more = min(len(alive), k + self._entries.dead)
+        alive = self._table.alive.rows[inside]
+        more = min(len(alive), k + self._table.dead)
         segment = part.segment
         search = segment.nearest_hamming if queries.dtype == np.uint64 else segment.nearest_margins
         distances, slots = search(queries, more)
         missing = (slots < 0) | ~alive[slots]
-        places = self._entries.places.rows[inside][slots]
+        places = self._table.places.rows[inside][slots]
         far = np.where(missing, np.float32(np.inf), distances.astype(np.float32))
         return merge([(far, np.where(missing, -1, places))], k)
 
     def _segments(self) -> list[SearchPart]:
         """Return segments that cover all entries, building what is missing."""
-        if self._entries.dead > max(64, len(self._entries) // 20) and not self._entries.pinned:
-            self._entries.drop_dead()
+        if self._table.dead > max(64, len(self._table) // 20) and not self._table.pinned:
+            self._table.drop_dead()
             self._parts = []
-        n = len(self._entries)
+        n = len(self._table)
         covered = self._parts[-1].end if self._parts else 0
         if covered < n:
             large = self._parts[0].end if self._parts else 0
-            if n - large > max(TAIL, large // 4):
+            if n - large > max(MAX_NEWEST, large // 4):
                 self._parts = [self._build(0, n)]
             else:
                 self._parts = [*self._parts[:1], self._build(large, n)]
         return self._parts
 
     def _build(self, start: int, end: int) -> SearchPart:
-        columns = self._entries.columns
+        columns = self._table.columns
         segment = Segment.build(
             columns.words[start:end],
             columns.homes[start:end],
             self._words,
             self._cycles,
             self._n_cycles,
-            self._entries.bits,
+            self._table.bits,
         )
         return SearchPart(start, end, segment)
 
 
-def merge(found: list[Found], k: int) -> Found:
+def merge(found: list[Nearest], k: int) -> Nearest:
     """Return the k nearest of several lists, ties to the smaller place; padded to k."""
     distances = np.concatenate([part[0] for part in found], axis=1)
     places = np.concatenate([part[1] for part in found], axis=1)
@@ -132,8 +132,8 @@ def merge(found: list[Found], k: int) -> Found:
     return np.take_along_axis(distances, order, 1), np.take_along_axis(places, order, 1)
 
 
-def join(parts: list[tuple[NDArray[np.float32], Counts]]) -> tuple[NDArray[np.float32], Counts]:
-    """Return one ranking of several, ties to the smaller place."""
+def join(parts: list[Nearest]) -> Nearest:
+    """Return the entries of several lists in one order, ties to the smaller place."""
     if not parts:
         return np.empty(0, np.float32), np.empty(0, np.int64)
     distances, places = (np.concatenate([part[i] for part in parts]) for i in range(2))
@@ -141,5 +141,5 @@ def join(parts: list[tuple[NDArray[np.float32], Counts]]) -> tuple[NDArray[np.fl
     return distances[order], places[order]
 
 
-def _none(n: int, k: int) -> Found:
+def _none(n: int, k: int) -> Nearest:
     return np.full((n, k), np.inf, np.float32), np.full((n, k), -1, np.int64)

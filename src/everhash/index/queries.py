@@ -1,4 +1,4 @@
-"""Queries as the two kinds of entries see them: through the newest mapping, and through theirs."""
+"""Encoded queries: by the newest mapping for codewords, by the stored codes' mapping for those."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from everhash.codes import Codes, pack_bits
 from everhash.errors import InputError, OptionError, StaleCodesError
+from everhash.index.arrays import Floats, Words
 from everhash.index.hasher import Hasher
 from everhash.learn.mapping import FrozenMapping
 from everhash.stream import as_rows
@@ -17,17 +18,17 @@ from everhash.wire.options import check_distance
 
 
 @dataclass(frozen=True, eq=False)
-class Query:
+class EncodedQueries:
     """A batch of queries, one row of margins a cycle.
 
     Queries given as codes have margins of -1 and +1, and are compared by Hamming distance only.
     """
 
-    newest: NDArray[np.float32]
-    """(q, n_cycles, k) margins under the newest mapping, for labelled entries."""
-    theirs: NDArray[np.float32]
-    """(q, n_cycles, k) under the coded entries' mapping, or (q, 1, width) if they keep all cycles;
-    (q, 0, k) where there are none."""
+    newest: Floats
+    """(q, n_cycles, k) margins by the newest mapping, to compare with codewords."""
+    theirs: Floats
+    """(q, n_cycles, k) margins by the coded entries' mapping, to compare with their bits; for full
+    codes (q, 1, width), without coded entries (q, 0, k)."""
     hamming: bool
     has_margins: bool
 
@@ -39,7 +40,7 @@ class Query:
         mapping: FrozenMapping | None,
         distance: str,
         coding: str,
-    ) -> Query:
+    ) -> EncodedQueries:
         """Encode queries once for each mapping that is needed."""
         check_distance(distance)
         if isinstance(X, Codes):
@@ -61,20 +62,19 @@ class Query:
     def __len__(self) -> int:
         return len(self.newest)
 
-    def form(self, margins: NDArray[np.float32]) -> NDArray[Any]:
+    def form(self, margins: Floats) -> NDArray[Any]:
         """Return what segments take: packed words for Hamming distance, else the margins."""
         return words_of(margins) if self.hamming else np.ascontiguousarray(margins)
 
 
-def words_of(margins: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """Pack the signs of (q, n_cycles, k) margins, each cycle in words of its own."""
+def words_of(margins: Floats) -> Words:
+    """Pack the signs of (q, n_cycles, k) margins; each cycle starts a new word."""
     q, cycles, k = margins.shape
     return pack_bits((margins > 0).reshape(q * cycles, k)).reshape(q, cycles, -1)
 
 
-def _signs(
-    codes: Codes, hasher: Hasher, mapping: FrozenMapping | None, distance: str
-) -> NDArray[np.float32]:
+def _signs(codes: Codes, hasher: Hasher, mapping: FrozenMapping | None, distance: str) -> Floats:
+    """Return codes as margins of -1 and +1, or raise if they cannot be compared with entries."""
     if distance != "hamming":
         raise OptionError("codes have no margins", hint="pass rows, or distance='hamming'")
     for version in (hasher.version_, hasher.version_ if mapping is None else mapping.version):
@@ -82,5 +82,7 @@ def _signs(
             raise StaleCodesError(expected=version, got=codes.version)
     signs = codes.unpack().astype(np.float32)
     if not signs.all():
-        raise InputError("codes of queries must have all bits", hint="as hasher.encode makes them")
+        raise InputError(
+            "queries must have all bits active", hint="hasher.encode(X) makes such codes"
+        )
     return signs

@@ -1,0 +1,153 @@
+"""The stored codes of entries, one row each, with what a refresh needs to know about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.errors import OptionError
+from everhash.index.arrays import Bools, Counts, Floats, Words
+from everhash.index.features import Features, MemoryFeatures
+from everhash.learn.growing import GrowingArray
+
+
+@dataclass
+class CodeColumns:
+    """What a refresh may change of entries, one row each."""
+
+    homes: Counts
+    """(n,) the cycle whose bits are kept."""
+    words: Words
+    """(n, w) packed bits."""
+    expiries: NDArray[np.uint8]
+    """(n, k) how far each bit's function may turn; see `kernels.refresh`."""
+    best: Floats
+    """(n,) score of the home's best label, when it was last computed."""
+    lead: Floats
+    """(n,) how far that was above the best label of any other cycle."""
+    asked: NDArray[np.float64]
+    """(n,) the labels' odometer at that time."""
+
+    @classmethod
+    def uncertified(cls, homes: Counts, words: Words, bits: int) -> CodeColumns:
+        """Return codes of which nothing is proved: a refresh recomputes all that has moved."""
+        n = len(homes)
+        return cls(
+            homes=homes,
+            words=words,
+            expiries=np.zeros((n, bits), np.uint8),
+            best=np.zeros(n, np.float32),
+            lead=np.full(n, -np.inf, np.float32),
+            asked=np.zeros(n),
+        )
+
+    def rows(self, slots: Counts | slice) -> CodeColumns:
+        """Return the rows at these slots; copies if slots are an array."""
+        return CodeColumns(**{name: column[slots] for name, column in vars(self).items()})
+
+    def followed_by(self, other: CodeColumns) -> CodeColumns:
+        """Return these rows and those of another table after them."""
+        pairs = ((name, column, getattr(other, name)) for name, column in vars(self).items())
+        return CodeColumns(**{name: np.concatenate([a, b]) for name, a, b in pairs})
+
+    def widened(self, bits: int) -> CodeColumns:
+        """Return copies with room for `bits` bits; the new ones have already expired."""
+        copies = CodeColumns(**{name: column.copy() for name, column in vars(self).items()})
+        n, k = copies.expiries.shape
+        if bits > k:
+            copies.words = np.zeros((n, -(-bits // 64)), np.uint64)
+            copies.words[:, : self.words.shape[1]] = self.words
+            copies.expiries = np.zeros((n, bits), np.uint8)
+            copies.expiries[:, :k] = self.expiries
+        return copies
+
+
+class CodeTable:
+    """Codes of entries in order of arrival, removed ones among them until `drop_dead`.
+
+    A slot is a row of this table; a place is an entry's number in the index. Places ascend.
+    Features are kept in `features`, in memory by default.
+    """
+
+    def __init__(
+        self, bits: int, n_features: int, *, keep_features: bool, features: Features | None
+    ) -> None:
+        self.bits = bits
+        self.dead = 0
+        self.pinned = False
+        """Whether a refresh is under way, which needs entries to keep their slots."""
+        self.places: GrowingArray[np.int64] = GrowingArray((), np.int64)
+        self.alive: GrowingArray[np.bool_] = GrowingArray((), np.bool_)
+        self.features: Features | None = None
+        if keep_features:
+            self.features = features or MemoryFeatures(self.places, n_features)
+        self._columns: dict[str, GrowingArray[Any]] = {
+            "homes": GrowingArray((), np.int64),
+            "words": GrowingArray((-(-bits // 64),), np.uint64),
+            "expiries": GrowingArray((bits,), np.uint8),
+            "best": GrowingArray((), np.float32),
+            "lead": GrowingArray((), np.float32),
+            "asked": GrowingArray((), np.float64),
+        }
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def columns(self) -> CodeColumns:
+        """Views of what a refresh may change."""
+        return CodeColumns(**{name: column.rows for name, column in self._columns.items()})
+
+    def replace(self, columns: CodeColumns, bits: int) -> None:
+        """Replace all columns at once, by refreshed ones."""
+        self.bits = bits
+        for name, column in self._columns.items():
+            column.replace(getattr(columns, name))
+
+    def append(self, places: Counts, columns: CodeColumns) -> None:
+        """Add codes of new entries; their features are appended separately."""
+        if len(places) == 0:
+            return
+        start, end = len(self), len(self) + len(places)
+        self.places.grow_to(end)
+        self.alive.grow_to(end)
+        self.places.rows[start:] = places
+        self.alive.rows[start:] = True
+        if start == 0:  # a file just opened: columns of zeros take no memory until they are used
+            self.replace(columns, self.bits)
+            return
+        for name, column in self._columns.items():
+            column.grow_to(end)
+            column.rows[start:] = getattr(columns, name)
+
+    def rows(self, slots: NDArray[np.integer] | slice) -> Floats:
+        """Return features as they are stored; entries are always encoded from these."""
+        if self.features is None:
+            raise OptionError("features are not kept", hint="keep_features=True keeps them")
+        return self.features.read(self.places.rows[slots]).rows
+
+    def slots(self, places: Counts) -> Counts:
+        """Return the slots of entries, given their places."""
+        return np.searchsorted(self.places.rows, places)
+
+    def living(self) -> Counts:
+        """Return the slots of all entries that are not removed."""
+        return np.flatnonzero(self.alive.rows)
+
+    def kill(self, places: Counts) -> None:
+        """Mark entries as removed."""
+        self.alive.rows[self.slots(places)] = False
+        self.dead += len(places)
+
+    def drop_dead(self) -> None:
+        """Delete the rows of removed entries."""
+        self.dead = 0
+        alive: Bools = self.alive.rows.copy()
+        arrays: list[GrowingArray[Any]] = [self.places, self.alive, *self._columns.values()]
+        if self.features is not None:
+            self.features.keep(alive)
+        for array in arrays:
+            array.replace(array.rows[alive])
