@@ -29,7 +29,7 @@ class Codes:
     """(n, ceil(width / 64)) set where the bit is active, that is not 0."""
     width: int
     version: int
-    """Of the mapping that made them; equal versions of one hasher mean equal functions."""
+    """Version of the mapping that made them; the same version means the same hash functions."""
 
     @classmethod
     def pack(cls, signs: NDArray[np.int8], version: int) -> Self:

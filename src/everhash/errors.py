@@ -1,33 +1,33 @@
 """Every error everhash raises on purpose.
 
     EverhashError
-    ├── InputError (ValueError)         something handed in cannot be used
-    │   ├── FeatureTypeError (TypeError)   features that are no numbers
-    │   ├── DimensionError              wrong number of features, or not a table of rows
+    ├── InputError (ValueError)         an argument that cannot be used
+    │   ├── FeatureTypeError (TypeError)   features that are not numbers
+    │   ├── DimensionError              wrong number of features or bits
     │   ├── NotFiniteError              NaN, infinity, or beyond float32, with the row's number
-    │   ├── LabelError                  a label that cannot be a label, or y of another length
-    │   ├── OptionError                 an option outside what is documented
-    │   ├── IdError                     something that cannot be an id
+    │   ├── LabelError                  a value that cannot be a label, or y of another length
+    │   ├── OptionError                 an option with an unknown or impossible value
+    │   ├── IdError                     a value that cannot be an id
     │   ├── DuplicateIdError            an id that an entry has, or had
     │   ├── StaleCodesError             codes of another version of the mapping
     │   └── LimitError                  more labels, features, bits or results than supported
     │       └── TooLargeError           more rows, queries or bytes than one request may have
-    ├── UnknownNameError (KeyError)     a label or name nobody has seen
-    │   └── UnknownIdError              an id no entry has
-    ├── NotFittedError (ValueError, AttributeError)   asked before any row was learned
-    ├── NotOnlineError (TypeError)      a stream for a method that needs all its rows at once
+    ├── UnknownNameError (KeyError)     an unknown label or name
+    │   └── UnknownIdError              an id that no entry has
+    ├── NotFittedError (ValueError, AttributeError)   used before any row was learned
+    ├── NotOnlineError (TypeError)      a stream for a method that needs all rows at once
     ├── ModelFileError (ValueError)     a model file that is damaged, foreign or hostile
-    ├── CollectionFileError (ValueError)   the same of a collection's file
-    ├── StoreError (OSError)            a file that could not be read or written: disk full, no room
-    │   ├── DiskFullError               no room is left for a write
+    ├── CollectionFileError (ValueError)   a collection's file that is damaged, foreign or hostile
+    ├── StoreError (OSError)            a file that could not be read or written
+    │   ├── DiskFullError               no space left on the disk
     │   ├── LockedError                 another process writes to the collection
-    │   └── ReadOnlyError               a write to what was opened for reading, or is closed
-    ├── ServiceError (ConnectionError)  a service that cannot be reached, or answers as none would
+    │   └── ReadOnlyError               a write to a collection opened for reading, or closed
+    ├── ServiceError (ConnectionError)  a service that cannot be reached, or fails to answer
     └── DataMissingError (FileNotFoundError)          a dataset that is not on this machine
 
-Each says what was expected, what came, and in `hint` what to do. None of them leaves anything
-half-applied; only after a `ServiceError` a write may have been applied, as a whole. `EXIT_CODES`
-maps each class to the exit status of the command line.
+The message says what was expected and what was given, `hint` what to do. A call that raises one has
+changed nothing, with one exception: after a `ServiceError` a write may have been applied, as a
+whole. `EXIT_CODES` maps each class to the exit status of the command line.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from typing import ClassVar
 
 
 class EverhashError(Exception):
-    """Base of all deliberate errors: a one-line message, and a hint that says what to do."""
+    """Base of all errors here: a one-line message, and a hint that says what to do."""
 
     carries: ClassVar[tuple[str, ...]] = ()
     """Names of the attributes with the values that the message is about."""
@@ -51,15 +51,15 @@ class EverhashError(Exception):
 
 
 class InputError(EverhashError, ValueError):
-    """Something handed in cannot be used."""
+    """An argument that cannot be used."""
 
 
 class FeatureTypeError(InputError, TypeError):
-    """Features that cannot be read as numbers."""
+    """Features that are not numbers."""
 
 
 class DimensionError(InputError):
-    """An array has the wrong number of features or the wrong number of axes."""
+    """Rows with the wrong number of features, or codes with the wrong number of bits."""
 
     carries = ("expected", "got")
 
@@ -75,7 +75,7 @@ class DimensionError(InputError):
 
 
 class NotFiniteError(InputError):
-    """A row holds NaN or infinity, or a value float32 cannot work with."""
+    """A row with NaN, infinity, or a value beyond float32."""
 
     carries = ("row",)
 
@@ -88,15 +88,15 @@ class NotFiniteError(InputError):
 
 
 class LabelError(InputError):
-    """A label that cannot be a label, or labels that do not line up with the rows."""
+    """A value that cannot be a label, or not as many labels as rows."""
 
 
 class OptionError(InputError):
-    """An option outside what is documented."""
+    """An option with an unknown or impossible value."""
 
 
 class LimitError(InputError):
-    """More labels, features or bits than everhash supports."""
+    """More labels, features, bits or results than everhash supports."""
 
 
 class TooLargeError(LimitError):
@@ -104,7 +104,7 @@ class TooLargeError(LimitError):
 
 
 class IdError(InputError):
-    """Something that cannot be an id."""
+    """A value that cannot be an id."""
 
 
 class DuplicateIdError(InputError):
@@ -135,7 +135,7 @@ class StaleCodesError(InputError):
 
 
 class UnknownNameError(EverhashError, KeyError):
-    """A label or a name that nobody has seen."""
+    """An unknown label or name."""
 
 
 class UnknownIdError(UnknownNameError):
@@ -149,7 +149,7 @@ class UnknownIdError(UnknownNameError):
 
 
 class NotFittedError(EverhashError, ValueError, AttributeError):
-    """The hasher was asked for codes before it saw a row."""
+    """A hasher was used before it learned a row."""
 
     def __init__(self) -> None:
         super().__init__("this hasher has not seen a row yet", hint="call partial_fit(X, y) first")
@@ -175,15 +175,15 @@ class CollectionFileError(EverhashError, ValueError):
 
 
 class StoreError(EverhashError, OSError):
-    """A file could not be read or written. The call it happened in changed nothing."""
+    """A file could not be read or written. The call that raised it changed nothing."""
 
 
 class DiskFullError(StoreError):
-    """There is no room left on the disk. The call it happened in changed nothing."""
+    """No space is left on the disk. The call that raised it changed nothing."""
 
 
 class LockedError(StoreError):
-    """Another process, or another handle in this one, writes to the collection."""
+    """Another process, or another open collection in this one, writes to the file."""
 
 
 class ReadOnlyError(StoreError):
@@ -191,9 +191,9 @@ class ReadOnlyError(StoreError):
 
 
 class ServiceError(EverhashError, ConnectionError):
-    """A service could not be reached, did not answer in time, or not as a service does.
+    """A service could not be reached, did not answer in time, or sent an invalid answer.
 
-    Unlike all others it may leave something done: the hint of a lost answer to a write says so.
+    Unlike after other errors, a write may have been applied: if so, the hint says it.
     """
 
 
@@ -202,7 +202,7 @@ class DataMissingError(EverhashError, FileNotFoundError):
 
 
 class CodebookWarning(UserWarning):
-    """A cycle has more labels than there are distinct words; words are being reused."""
+    """A cycle has more labels than there are distinct words, so words are reused."""
 
 
 EXIT_CODES: dict[type[EverhashError], int] = {
@@ -220,5 +220,5 @@ EXIT_CODES: dict[type[EverhashError], int] = {
 
 
 def exit_code(error: EverhashError) -> int:
-    """Return the process exit status for an error; 1 where no class above says otherwise."""
+    """Return the process exit status for an error; 1 if its class is not in `EXIT_CODES`."""
     return next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)

@@ -1,4 +1,4 @@
-"""What scikit-learn asks of an estimator, without importing scikit-learn until it asks.
+"""The scikit-learn estimator interface, without importing scikit-learn until it is needed.
 
 Deriving from `sklearn.base.BaseEstimator` would cost every user a second at start-up.
 """
@@ -24,7 +24,7 @@ class Estimator:
 
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
-    """Only there when the first batch had column names."""
+    """Exists only if the first batch had column names."""
 
     def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn from rows, in order."""
@@ -37,7 +37,7 @@ class Estimator:
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Forget everything, then learn from X and y."""
         fresh = type(self)(**self.get_params()).partial_fit(X, y)
-        self.__dict__.pop("feature_names_in_", None)  # there only if the new data has names
+        self.__dict__.pop("feature_names_in_", None)  # set again if the new data has names
         self.__dict__.update(fresh.__dict__)
         return self
 
@@ -98,7 +98,7 @@ class Estimator:
             raise _not_fitted()
 
     def _check_columns(self, X: Any, n_features: int, *, first: bool) -> None:
-        """Hold column names of data frames to those of the first batch."""
+        """Check that a data frame has the column names of the first batch."""
         if hasattr(X, "columns") or hasattr(self, "feature_names_in_"):
             from sklearn.utils.validation import validate_data
 
@@ -108,7 +108,7 @@ class Estimator:
 
 
 def _not_fitted() -> NotFittedError:
-    """Return our error; where scikit-learn is loaded, one that its callers catch as theirs too."""
+    """Return our error; if scikit-learn is loaded, one that is also its own NotFittedError."""
     theirs = sys.modules.get("sklearn.exceptions")
     if theirs is None:
         return NotFittedError()

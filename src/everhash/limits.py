@@ -1,4 +1,4 @@
-"""How large things may get, in one table."""
+"""Limits that the library enforces."""
 
 DIMS = 16_384
 """features a row"""

@@ -1,13 +1,13 @@
-"""How good a ranking is, with ties counted for what they are.
+"""Retrieval metrics that treat ties fairly.
 
-Distances between short codes tie by the thousand, and a sort puts tied entries in whatever order it
-likes: the same codes then score differently from one program to the next. Here a score is the
+Distances between short codes tie by the thousand, and a sort puts tied entries in an arbitrary
+order: the same codes then score differently from one program to the next. Here a score is the
 *expected value over all orders of the tied entries* (He, Cakir, Bargal, Sclaroff, CVPR 2018), in
 closed form, with the best and the worst order on request.
 
 `distances` are (queries, entries), or (entries,) for one query: integers or floats, smaller is
-nearer, negative and infinite ones welcome. They are read row by row in their own type, never copied
-as a whole. `relevant` has the same shape and holds booleans, or 0 and 1.
+nearer, negative and infinite ones are allowed. They are read row by row in their own type, never
+copied as a whole. `relevant` has the same shape and holds booleans, or 0 and 1.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from everhash.errors import InputError, OptionError
 
 Ties = Literal["average", "optimistic", "pessimistic"]
-"""What tied entries score: the mean over all their orders, the best order, or the worst."""
+"""How tied entries are scored: by the mean over all their orders, the best, or the worst."""
 
 MAX_GRADE = 512
 """The highest graded relevance; sums of 2**grade stay far from overflow."""
@@ -33,16 +33,16 @@ Table = NDArray[Any]
 
 
 class NoRelevantWarning(UserWarning):
-    """Some queries have no relevant entry, so no ranking could have served them."""
+    """Some queries have no relevant entry, so no ranking of theirs can be scored."""
 
 
 class Score(float):
-    """A mean over queries that remembers what it is the mean of, and is a float in all other ways.
+    """A mean over queries: a float that also has the value of each query.
 
     Attributes:
-        queries: queries asked, with or without a relevant entry.
-        without_relevant: queries for which nothing is relevant.
-        per_query: one value a query, NaN where it is left out of the mean; read-only.
+        queries: number of queries, with or without a relevant entry.
+        without_relevant: number of queries without a relevant entry.
+        per_query: one value a query, NaN if it is left out of the mean; read-only.
 
     >>> Score(np.array([0.5, 1.0, np.nan]), without_relevant=1)
     0.75 (1 of 3 queries without a relevant entry, left out)
@@ -53,7 +53,7 @@ class Score(float):
     per_query: Floats
 
     def __new__(cls, per_query: Floats, without_relevant: int) -> Self:
-        """Take the mean of what is not NaN; NaN if there is nothing else."""
+        """Take the mean of the values that are not NaN; NaN if there are none."""
         counted = per_query[~np.isnan(per_query)]
         score = super().__new__(cls, counted.mean() if counted.size else math.nan)
         score.per_query = per_query.copy()
@@ -90,7 +90,7 @@ def average_precision(
     """Precision at the rank of each relevant entry, averaged: one value a query.
 
     With `at`, only the first `at` ranks count and the sum is divided by min(relevant entries, at),
-    so that 1.0 is within reach and a better ranking never scores less. (Some public code divides by
+    so that 1.0 can be reached and a better ranking never scores less. (Some public code divides by
     the relevant entries *within* those ranks, which can fall as recall rises.) A query without a
     relevant entry is NaN.
 
@@ -115,7 +115,7 @@ def precision_at_k(
 ) -> Score:
     """Share of the first `k` ranks that is relevant, over the queries that have a relevant entry.
 
-    It divides by `k` always: where there are fewer than `k` entries, the missing ones are misses.
+    The divisor is always `k`: if there are fewer entries, the missing ones count as misses.
 
     >>> precision_at_k([0, 1, 1, 2], [1, 1, 0, 0], k=2)
     0.75
@@ -133,8 +133,8 @@ def precision_at_k(
 def precision_within_radius(distances: ArrayLike, relevant: ArrayLike, radius: float) -> Score:
     """Share of the entries no further than `radius` that is relevant, over all queries.
 
-    An empty ball scores 0. So does a query without a relevant entry, which the other metrics leave
-    out: whatever it is shown is wrong. `without_relevant` counts it all the same.
+    A query with no entry inside the radius scores 0. So does a query without a relevant entry: all
+    that is found for it is wrong. Other metrics leave it out; `without_relevant` counts it too.
 
     >>> precision_within_radius([[0, 1, 2, 9], [7, 7, 7, 7]], [[1, 0, 0, 1], [1, 1, 1, 1]], 1)
     0.25
@@ -184,14 +184,14 @@ def ndcg(distances: ArrayLike, gains: ArrayLike, at: int | None = None) -> Score
 
 
 class _Groups(NamedTuple):
-    """Tied entries of one query, nearest first, without the groups in which nothing is found."""
+    """Groups of tied entries of one query, nearest first; only groups with something relevant."""
 
     before: NDArray[np.int64]  # entries nearer than the group
     size: NDArray[np.int64]  # entries in it
     found: Floats  # relevant entries in it, or their gain
 
     def ordered(self, ties: Ties) -> _Groups:
-        """For a bound, keep of each group its relevant entries alone, at its front or its back."""
+        """For a bound, keep only the relevant entries of each group, at its front or its back."""
         if ties == "average":
             return self
         size = self.found.astype(np.int64)
@@ -200,7 +200,7 @@ class _Groups(NamedTuple):
 
 
 def _groups(row: Table, held: NDArray[np.intp], gain: Floats | None = None) -> _Groups:
-    """Group entries by distance. Those at `held` count, one each or as much as their `gain`."""
+    """Group entries by distance. Those at `held` count as 1 each, or as their `gain`."""
     gain = np.ones(len(held)) if gain is None else gain
     if row.dtype.kind in "iu" and int(row.max()) - int(row.min()) < max(1024, row.size):
         return _groups_by_counting(row, held, gain)
@@ -214,7 +214,7 @@ def _groups(row: Table, held: NDArray[np.intp], gain: Floats | None = None) -> _
 
 
 def _groups_by_counting(row: Table, held: NDArray[np.intp], gain: Floats) -> _Groups:
-    """Do the same without sorting, for integers in a short range such as Hamming distances."""
+    """Group without sorting: for integers in a short range, such as Hamming distances."""
     bins = row.astype(np.int64)
     bins -= row.min().astype(np.int64)  # uint64 beyond int64 wraps, and here wraps back
     size = np.bincount(bins)
@@ -250,7 +250,7 @@ def _each_query(value: Callable[[Table, Table], float], rows: Table, worth: Tabl
 
 
 def _score(per_query: Floats, without_relevant: int | None = None) -> Score:
-    """Wrap a metric's values, and tell its caller of queries that nothing can serve."""
+    """Return the mean of a metric's values; warn about queries without a relevant entry."""
     left_out = int(np.isnan(per_query).sum())
     score = Score(per_query, left_out if without_relevant is None else without_relevant)
     if score.without_relevant:
@@ -273,7 +273,7 @@ def _rankings(
 
 
 def _aligned(distances: ArrayLike, other: ArrayLike, name: str) -> tuple[Table, Table]:
-    """Check distances, and that the other table lines up with them; return both with two axes."""
+    """Check that both tables have one shape and distances are numbers; return them 2-d."""
     shape_hint = "both are (queries, entries), or (entries,) for one query, and not empty"
     try:
         rows, table = np.asarray(distances), np.asarray(other)

@@ -28,8 +28,8 @@ class CodeColumns:
     """(n,) score of the home's best label, when it was last computed."""
     lead: Floats
     """(n,) how far that was above the best label of any other cycle."""
-    asked: NDArray[np.float64]
-    """(n,) the labels' odometer at that time."""
+    scored_at: NDArray[np.float64]
+    """(n,) what the labels' odometer showed at that time."""
 
     @classmethod
     def uncertified(cls, homes: Counts, words: Words, bits: int) -> CodeColumns:
@@ -41,7 +41,7 @@ class CodeColumns:
             expiries=np.zeros((n, bits), np.uint8),
             best=np.zeros(n, np.float32),
             lead=np.full(n, -np.inf, np.float32),
-            asked=np.zeros(n),
+            scored_at=np.zeros(n),
         )
 
     def rows(self, slots: Counts | slice) -> CodeColumns:
@@ -90,7 +90,7 @@ class CodeTable:
             "expiries": GrowingArray((bits,), np.uint8),
             "best": GrowingArray((), np.float32),
             "lead": GrowingArray((), np.float32),
-            "asked": GrowingArray((), np.float64),
+            "scored_at": GrowingArray((), np.float64),
         }
 
     def __len__(self) -> int:

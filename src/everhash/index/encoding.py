@@ -54,7 +54,7 @@ def encode(mapping: FrozenMapping, coding: str, Z: Floats, odometer: Odometer) -
         expiries=np.zeros((n, k), np.uint8),
         best=best,
         lead=lead,
-        asked=np.full(n, odometer.labels),
+        scored_at=np.full(n, odometer.labels),
     )
     lengths, slack = _lengths(functions), _angle_slack(functions)
     for cycle in np.unique(homes).tolist():

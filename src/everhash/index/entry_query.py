@@ -58,10 +58,10 @@ def query_like(index: Index, places: Counts, distance: str) -> EncodedQueries:
         rows[there] = features_at(index, places[there])
     queries = EncodedQueries.of(rows, index.hasher, index.mapping, distance, index.coding)
     for row in np.flatnonzero(~there).tolist():
-        code, theirs = _code(index, int(places[row])), queries.theirs[row]
-        queries.newest[row] = code.reshape(queries.newest[row].shape)
+        code, for_codes = _code(index, int(places[row])), queries.for_codes[row]
+        queries.for_codewords[row] = code.reshape(queries.for_codewords[row].shape)
         # the coded entries' mapping may have fewer cycles
-        queries.theirs[row] = code[: theirs.size].reshape(theirs.shape)
+        queries.for_codes[row] = code[: for_codes.size].reshape(for_codes.shape)
     return queries
 
 

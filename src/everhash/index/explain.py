@@ -19,41 +19,41 @@ if TYPE_CHECKING:
 
 def explain_hits(
     hasher: Hasher,
-    query: EncodedQueries,
+    queries: EncodedQueries,
     ranked: Ranked,
     names: NDArray[Any],
     coded: CodedEntries | None,
 ) -> list[list[Explanation]]:
     """Return one list a query: each match compared as the ranking compared it."""
     found: list[list[Explanation]] = []
-    for row in range(len(query)):
+    for row in range(len(queries)):
         found.append([])
         pairs = zip(ranked.places[row].tolist(), ranked.numbers[row].tolist(), strict=True)
         for place, number in pairs:
             if number >= 0 and hasher.assigns_codewords:
-                found[-1].append(_by_codeword(hasher, query, row, number, names[number]))
+                found[-1].append(_by_codeword(hasher, queries, row, number, names[number]))
             elif place >= 0 and coded is not None:
-                found[-1].append(_by_bits(coded, query, row, place))
+                found[-1].append(_by_bits(coded, queries, row, place))
     return found
 
 
 def _by_codeword(
-    hasher: Hasher, query: EncodedQueries, row: int, number: int, name: Any
+    hasher: Hasher, queries: EncodedQueries, row: int, number: int, name: Any
 ) -> Explanation:
-    cycle, margins = int(hasher.label_cycles_[number]), query.newest[row]
+    cycle, margins = int(hasher.label_cycles_[number]), queries.for_codewords[row]
     bits = np.zeros(margins.shape, np.int8)
-    bits[cycle] = _agreement(query, margins[cycle], hasher.words_[number] > 0)
+    bits[cycle] = _agreement(queries, margins[cycle], hasher.words_[number] > 0)
     return Explanation(name, cycle, bits.reshape(-1))
 
 
-def _by_bits(coded: CodedEntries, query: EncodedQueries, row: int, place: int) -> Explanation:
+def _by_bits(coded: CodedEntries, queries: EncodedQueries, row: int, place: int) -> Explanation:
     home, code = coded.code_of(place)
-    margins = query.theirs[row]
+    margins = queries.for_codes[row]
     bits = np.zeros(margins.shape, np.int8)
-    bits[home] = _agreement(query, margins[home], code)
+    bits[home] = _agreement(queries, margins[home], code)
     return Explanation(None, home if coded.coding == "home" else -1, bits.reshape(-1))
 
 
-def _agreement(query: EncodedQueries, margins: Floats, code: Bools) -> NDArray[np.int8]:
+def _agreement(queries: EncodedQueries, margins: Floats, code: Bools) -> NDArray[np.int8]:
     agree = np.where((margins > 0) == code, 1, -1).astype(np.int8)
-    return agree if query.hamming else np.where(margins == 0, 0, agree).astype(np.int8)
+    return agree if queries.hamming else np.where(margins == 0, 0, agree).astype(np.int8)

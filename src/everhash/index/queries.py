@@ -1,4 +1,4 @@
-"""Encoded queries: by the newest mapping for codewords, by the stored codes' mapping for those."""
+"""Encoded queries: by the newest mapping for codewords, by an older one for stored codes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class EncodedQueries:
     Queries given as codes have margins of -1 and +1, and are compared by Hamming distance only.
     """
 
-    newest: Floats
+    for_codewords: Floats
     """(q, n_cycles, k) margins by the newest mapping, to compare with codewords."""
-    theirs: Floats
+    for_codes: Floats
     """(q, n_cycles, k) margins by the coded entries' mapping, to compare with their bits; for full
     codes (q, 1, width), without coded entries (q, 0, k)."""
     hamming: bool
@@ -44,23 +44,23 @@ class EncodedQueries:
         """Encode queries once for each mapping that is needed."""
         check_distance(distance)
         if isinstance(X, Codes):
-            newest = theirs = _signs(X, hasher, mapping, distance)
+            for_codewords = for_codes = _signs(X, hasher, mapping, distance)
         else:
-            newest = theirs = hasher.margins(X)
+            for_codewords = for_codes = hasher.margins(X)
             if mapping is not None and mapping.version != hasher.version_:
                 rows = as_rows(X, hasher.n_features_in_, "this index")
-                theirs = mapping.margins(mapping.measure(rows))
-        n, k = len(newest), hasher.bits
-        theirs = theirs[:, :0] if mapping is None else theirs
+                for_codes = mapping.margins(mapping.measure(rows))
+        n, k = len(for_codewords), hasher.bits
+        for_codes = for_codes[:, :0] if mapping is None else for_codes
         return cls(
-            newest=newest.reshape(n, -1, k),
-            theirs=theirs.reshape(n, -1, k) if coding == "home" else theirs[:, None],
+            for_codewords=for_codewords.reshape(n, -1, k),
+            for_codes=for_codes.reshape(n, -1, k) if coding == "home" else for_codes[:, None],
             hamming=distance == "hamming",
             has_margins=not isinstance(X, Codes),
         )
 
     def __len__(self) -> int:
-        return len(self.newest)
+        return len(self.for_codewords)
 
     def form(self, margins: Floats) -> NDArray[Any]:
         """Return what segments take: packed words for Hamming distance, else the margins."""

@@ -101,9 +101,9 @@ class Ranking:
         words = codewords.segment
         distances_to = words.hamming_of if queries.hamming else words.margins_of
         self._n_words = len(codewords.names) - 1 if entries.hasher.assigns_codewords else 0
-        form = queries.form(queries.newest)
+        form = queries.form(queries.for_codewords)
         self._to_labels = distances_to(form, np.arange(self._n_words)).astype(np.float32)
-        self._to_labels /= np.float32(self._divisor(queries.newest))
+        self._to_labels /= np.float32(self._divisor(queries.for_codewords))
 
     def nearest(
         self,
@@ -125,7 +125,7 @@ class Ranking:
             return self._matches(self._among(places, None, k), explain=explain)
         parts = [Ranked(*self._entries._postings.nearest(self._to_labels, k, only))]
         if only is None and self._coded is not None:
-            parts.append(self._named(*self._coded.search.nearest(self._for_codes(), k)))
+            parts.append(self._named(*self._coded.search.nearest(self._coded_form(), k)))
         return self._matches(Ranked.of(parts, k), explain=explain)
 
     def within(self, radius: float, *, explain: bool) -> Matches:
@@ -135,9 +135,9 @@ class Ranking:
         offsets, distances, places, numbers = postings.within(self._to_labels, radius)
         found = [(distances[a:b], places[a:b], numbers[a:b]) for a, b in pairwise(offsets)]
         if self._coded is not None:
-            divisor = self._divisor(self._queries.theirs)
+            divisor = self._divisor(self._queries.for_codes)
             reach = radius * divisor + 1e-3 * (divisor > 1)
-            for i, coded in enumerate(self._coded.search.within(self._for_codes(), reach)):
+            for i, coded in enumerate(self._coded.search.within(self._coded_form(), reach)):
                 far, where, which = self._named(*coded)
                 near = far <= radius
                 found[i] = (
@@ -158,7 +158,7 @@ class Ranking:
             tables = (np.broadcast_to(column, far.shape) for column in (where, numbers))
             parts.append(Ranked.of([Ranked(far, *tables)]).without_repeats())
         if len(coded) and self._coded is not None:
-            far = self._coded.search.distances_to(self._for_codes(), coded)
+            far = self._coded.search.distances_to(self._coded_form(), coded)
             parts.append(self._named(far, np.broadcast_to(coded, far.shape)))
         return Ranked.of(parts, k) if parts else Ranked.padded([_NOTHING] * len(self._queries))
 
@@ -176,13 +176,13 @@ class Ranking:
             coded = coded[np.array(wanted, np.bool_)]
         return listed, coded
 
-    def _for_codes(self) -> NDArray[Any]:
+    def _coded_form(self) -> NDArray[Any]:
         """Return the queries as the coded entries' segments take them."""
-        return self._queries.form(self._queries.theirs)
+        return self._queries.form(self._queries.for_codes)
 
     def _named(self, distances: Floats, places: Counts) -> Ranked:
         """Return coded entries with the labels they have; distances by the active bit if needed."""
-        scaled = distances / np.float32(self._divisor(self._queries.theirs))
+        scaled = distances / np.float32(self._divisor(self._queries.for_codes))
         return Ranked(scaled, places, self._entries._labels.first(places))
 
     def _divisor(self, margins: Floats) -> int:
@@ -209,7 +209,7 @@ class Ranking:
             return np.full(n, np.nan, np.float32)
         if self._n_words == 0:
             return np.full(n, np.inf, np.float32)
-        margins = np.ascontiguousarray(self._queries.newest)
+        margins = np.ascontiguousarray(self._queries.for_codewords)
         far = self._codewords.segment.margins_of(margins, np.arange(self._n_words))
         nearest: Floats = far.min(axis=1)
         return nearest

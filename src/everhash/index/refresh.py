@@ -42,7 +42,7 @@ class RefreshReport:
     """What a refresh did, or with `dry_run` would do."""
 
     entries: int
-    """Entries looked at."""
+    """Entries examined."""
     entries_touched: int
     """Entries with a bit computed again."""
     bits_recomputed: int
@@ -62,17 +62,18 @@ class RefreshReport:
 
 
 def report_of(
-    steps: Generator[float, None, RefreshReport], tell: Callable[[float], object] | None = None
+    steps: Generator[float, None, RefreshReport],
+    on_progress: Callable[[float], object] | None = None,
 ) -> RefreshReport:
-    """Run a refresh to its end and return its report; call `tell` with the share done each step."""
+    """Run a refresh to its end and return its report; call `on_progress` with each share done."""
     while True:
         try:
             share = next(steps)
         except StopIteration as end:
             report: RefreshReport = end.value
             return report
-        if tell is not None:
-            tell(share)
+        if on_progress is not None:
+            on_progress(share)
 
 
 class Refresh:
@@ -159,7 +160,7 @@ class Refresh:
             before = columns.homes[slots].copy()
             homes, best, lead = choose_homes(self._new, self._coding, self._measured(slots))
             columns.homes[slots], columns.best[slots], columns.lead[slots] = homes, best, lead
-            columns.asked[slots] = self.odometer.labels
+            columns.scored_at[slots] = self.odometer.labels
             stayed[slots - part.start] = homes == before
             self._counts["homes_checked"] += len(slots)
             self._counts["homes_moved"] += int((homes != before).sum())
@@ -168,22 +169,22 @@ class Refresh:
     def _home_certified(self, part: slice, alive: Bools) -> Bools:
         """Return which homes cannot have moved, neither to a known label nor to a new one."""
         columns, slack = self._columns, self._score_slack()
-        drift = (self.odometer.labels - columns.asked[part]) * (1 + 1e-6)
+        drift = (self.odometer.labels - columns.scored_at[part]) * (1 + 1e-6)
         lead = columns.lead[part] - drift
         certified: Bools = alive & (lead > slack)
         known = len(self._old.words)
         if known < len(self._new.words) and certified.any():
             slots = part.start + np.flatnonzero(certified)
-            newcomers = margins_by(self._new.scorers[None, known:], self._measured(slots))
+            new_scores = margins_by(self._new.scorers[None, known:], self._measured(slots))
             elsewhere = self._new.label_cycles[known:] != columns.homes[slots, None]
-            rival = np.where(elsewhere, newcomers, -np.inf).max(axis=1)
+            rival = np.where(elsewhere, new_scores, -np.inf).max(axis=1)
             best = columns.best[slots] - drift[certified] / 2
             lead = np.minimum(lead[certified], best - rival)
             certified[certified] = lead > slack
             kept, good = slots[lead > slack], lead > slack
             columns.lead[kept] = lead[good] - slack
             columns.best[kept] = best[good] - slack
-            columns.asked[kept] = self.odometer.labels
+            columns.scored_at[kept] = self.odometer.labels
         return certified
 
     def _settle_bits(self, part: slice, alive: Bools, stayed: Bools) -> None:

@@ -18,7 +18,7 @@ ID_CHARACTERS = 64
 
 
 def as_ids(values: Iterable[Any]) -> IdList:
-    """Return ids in their plain form, or say which of them cannot be one."""
+    """Return ids as plain values; raise if one of them cannot be an id."""
     if isinstance(values, str | bytes):
         raise IdError(f"expected a list of ids, got {values!r:.80}", hint="wrap it in a list")
     if isinstance(values, np.ndarray) and values.dtype.kind == "i" and values.ndim == 1:
@@ -30,7 +30,7 @@ def as_ids(values: Iterable[Any]) -> IdList:
 
 
 def as_id(value: Any) -> Id:
-    """Return one id in its plain form, or say why it cannot be one."""
+    """Return one id as an int or a str; raise if it cannot be an id."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, str) and 1 <= len(plain) <= ID_CHARACTERS:
         return plain

@@ -10,12 +10,12 @@ from everhash import limits
 from everhash.errors import LimitError, OptionError
 
 DISTANCES = ("asymmetric", "hamming")
-LARGEST_RADIUS = float(np.finfo(np.float32).max)
-"""No distance is larger."""
+MAX_RADIUS = float(np.finfo(np.float32).max)
+"""The largest float32: no distance is larger."""
 
 
 def check_k(k: Any) -> int:
-    """Return how many entries a query asks for."""
+    """Return k, the number of entries wanted, as an int; raise if it is not a valid one."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise OptionError(f"k must be a whole number of at least 1, got {k!r:.40}")
     if k > limits.RESULTS:
@@ -24,15 +24,15 @@ def check_k(k: Any) -> int:
 
 
 def check_distance(distance: Any) -> str:
-    """Return the name of a distance."""
+    """Return the name of a distance; raise if it is unknown."""
     if distance not in DISTANCES:
         raise OptionError(f"distance {distance!r:.40} is unknown", hint=f"choose from {DISTANCES}")
     return str(distance)
 
 
 def check_radius(r: Any) -> float:
-    """Return a radius as a float that JSON can write."""
+    """Return a radius as a finite float; raise if it is not a number."""
     number = isinstance(r, int | float | np.number) and not isinstance(r, bool)
     if not number or not (r <= 0 or r >= 0):  # NaN is neither
         raise OptionError(f"r must be a number, got {r!r:.40}")
-    return float(min(max(r, -LARGEST_RADIUS), LARGEST_RADIUS))
+    return float(min(max(r, -MAX_RADIUS), MAX_RADIUS))
