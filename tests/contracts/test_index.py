@@ -94,7 +94,7 @@ def compare(margins: NDArray[np.float32], word: NDArray[Any], kind: str) -> floa
 
 
 class IndexMachine(RuleBasedStateMachine):
-    """Any history of calls, held against the model after each."""
+    """Any history of calls, compared with the model after each."""
 
     @initialize(
         seed=st.integers(0, 1000),

@@ -1,4 +1,4 @@
-"""What may come in as rows and labels, and what is said about the rest."""
+"""Which rows and labels are accepted, and what the errors say about others."""
 
 from __future__ import annotations
 
@@ -70,7 +70,9 @@ class AlwaysAmbiguous:
         (np.zeros((1, limits.DIMS + 1), np.int8), LimitError, str(limits.DIMS)),
     ],
 )
-def test_what_is_no_table_of_numbers_is_refused(X: Any, error: type[InputError], says: str) -> None:
+def test_anything_but_a_table_of_numbers_is_refused(
+    X: Any, error: type[InputError], says: str
+) -> None:
     with pytest.raises(error, match=says):
         as_rows(X)
 
@@ -107,7 +109,7 @@ def test_rows_that_were_checked_are_not_copied_again() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_values_just_below_the_largest_are_welcome(dtype: type[np.floating[Any]]) -> None:
+def test_values_just_below_the_largest_are_accepted(dtype: type[np.floating[Any]]) -> None:
     X = np.array([[LARGEST * 0.999, -LARGEST * 0.999]], dtype)
     np.testing.assert_array_equal(as_rows(X), X.astype(np.float32))
 

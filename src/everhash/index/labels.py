@@ -73,7 +73,7 @@ class EntryLabels:
             numbers[at] = self.several[int(places[at])][0]
         return numbers
 
-    def bearing(self, numbers: Counts) -> Counts:
+    def places_with(self, numbers: Counts) -> Counts:
         """Return the places of entries with one of these labels, ascending."""
         wanted = set(numbers.tolist())
         several = [place for place, of in self.several.items() if not wanted.isdisjoint(of)]

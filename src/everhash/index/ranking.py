@@ -121,7 +121,7 @@ class Ranking:
             return self._matches(self._among(places, labels, k), explain=explain)
         only = None if labels is None else hasher.numbers(labels)
         if only is not None and not hasher.assigns_codewords:
-            places = self._entries._labels.bearing(only)
+            places = self._entries._labels.places_with(only)
             return self._matches(self._among(places, None, k), explain=explain)
         parts = [Ranked(*self._entries._postings.nearest(self._to_labels, k, only))]
         if only is None and self._coded is not None:

@@ -186,18 +186,16 @@ class Segment:
     def hamming_of(self, queries: Words, places: Counts) -> Counts:
         """Return (q, m) Hamming distances of each query to the entries at places (m,)."""
         out = np.empty((len(queries), len(places)), np.int64)
-        at, cycles = self._words_at(places)
-        kernels.load_search().hamming_at(
-            self.columns, at, cycles, kernel_array(queries, np.uint64), out
+        self._measure(
+            kernels.load_search().hamming_at, kernel_array(queries, np.uint64), places, out
         )
         return out
 
     def margins_of(self, margins: Floats, places: Counts) -> Floats:
         """Return (q, m) asymmetric distances of each query to the entries at places (m,)."""
         out = np.empty((len(margins), len(places)), np.float32)
-        at, cycles = self._words_at(places)
-        kernels.load_search().scores_at(
-            self.columns, at, cycles, kernel_array(margins, np.float32), out
+        self._measure(
+            kernels.load_search().scores_at, kernel_array(margins, np.float32), places, out
         )
         return out
 
@@ -237,10 +235,13 @@ class Segment:
         distances = np.concatenate([distances for distances, _ in found])
         return Within(offsets, distances, np.concatenate([places for _, places in found]))
 
-    def _words_at(self, places: Counts) -> tuple[Counts, Counts]:
-        """Return the words at these places, and the cycle of each."""
+    def _measure(
+        self, kernel: Any, queries: NDArray[Any], places: Counts, out: NDArray[Any]
+    ) -> None:
+        """Write the distances of all queries to the entries at these places."""
         at = self.word_of[places].astype(np.int64)
-        return at, np.searchsorted(self.cycle_starts, at, side="right") - 1
+        cycles = np.searchsorted(self.cycle_starts, at, side="right") - 1
+        kernel(self.columns, at, cycles, queries, out)
 
 
 def _centres(codewords: Words, cycles: Counts, n_cycles: int) -> tuple[Words, Counts]:

@@ -1,4 +1,4 @@
-"""What the index says when it cannot, why entries match, and when to refresh."""
+"""What an index refuses, how it ranks and refreshes entries, and how it pages through them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from everhash.errors import (
     UnknownNameError,
 )
 from everhash.index import labels
-from everhash.index.triggers import EveryRows, ExpectedFlips, MutualInformation
 from tests.conftest import Stream
 
 
@@ -232,36 +231,6 @@ def test_entries_added_during_a_refresh_are_refreshed_too(
     assert index.stats()["stale_bits"] == 0
     assert index.verify() == 0
     assert len(index) == 5097
-
-
-def test_every_rows_counts_rows(index: Index, digits: Stream) -> None:
-    trigger = EveryRows(25)
-    due = [trigger.due(index, digits.X[:10]) for _ in range(6)]
-    assert due == [False, False, True, False, True, False]
-
-
-def test_expected_flips_is_due_once_bits_are_wrong(
-    hasher: OnlineHasher, index: Index, digits: Stream
-) -> None:
-    trigger = ExpectedFlips(0.001)
-    assert not trigger.due(index, digits.X[:1])
-    hasher.partial_fit(digits.X[1200:], (digits.y[1200:] + 1) % 10).publish()  # another meaning
-    assert trigger.due(index, digits.X[:1])
-    index.refresh()
-    assert not trigger.due(index, digits.X[:1])
-
-
-def test_mutual_information_is_due_when_the_mapping_has_learned(digits: Stream) -> None:
-    hasher = OnlineHasher(16, None, learner="sgd", center=digits.X.mean(axis=0))
-    hasher.partial_fit(digits.X[:20], digits.y[:20])
-    index = Index(hasher)
-    index.add(digits.X[:50])
-    trigger = MutualInformation(0.02)
-    assert not trigger.due(index, digits.X[:200], digits.y[:200])
-    hasher.partial_fit(digits.X[200:1000], digits.y[200:1000])
-    assert trigger.due(index, digits.X[200:400], digits.y[200:400])
-    index.refresh()
-    assert not trigger.due(index, digits.X[400:500], digits.y[400:500])
 
 
 def test_arrays_that_may_not_be_written_to_are_taken() -> None:

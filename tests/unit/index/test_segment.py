@@ -153,7 +153,7 @@ def test_order_of_arrival_does_not_matter(run: Counts, unit: int) -> None:
     assert_sorted_as_lexsort_does(run.astype(np.uint64)[None] * np.uint64(unit))
 
 
-def test_read_only_and_strided_entries_are_welcome() -> None:
+def test_read_only_and_strided_entries_are_accepted() -> None:
     e = make_entries(4, 500, 100, n_cycles=2)
     expected = Segment.build(*e)
     names = ("words", "cycles", "codewords", "codeword_cycles")

@@ -1,4 +1,4 @@
-"""Searching by entries: by their features where they are kept, else by their codes."""
+"""Searching by entries: by their features if they are kept, else by their codes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def code_of(index: Index, name: Any) -> Any:
 
 @pytest.mark.parametrize("coding", ["home", "full"])
 @pytest.mark.parametrize("distance", ["asymmetric", "hamming"])
-def test_an_entry_with_features_is_asked_by_them(
+def test_an_entry_with_features_is_searched_by_them(
     digits: Stream, coding: str, distance: str
 ) -> None:
     index = filled(digits, coding=coding)
@@ -58,7 +58,7 @@ def test_an_entry_with_features_is_asked_by_them(
 
 @pytest.mark.parametrize("coding", ["home", "full"])
 @pytest.mark.parametrize("keep", [True, False])
-def test_an_entry_without_features_is_asked_by_its_code(
+def test_an_entry_without_features_is_searched_by_its_code(
     digits: Stream, coding: str, keep: bool
 ) -> None:
     index = filled(digits, coding=coding, keep_features=keep)
@@ -131,7 +131,7 @@ def test_bad_entries_are_refused(digits: Stream) -> None:
         Index(OnlineHasher(8)).search_like([])
 
 
-def test_codes_with_inactive_bits_are_no_queries(digits: Stream) -> None:
+def test_codes_with_inactive_bits_cannot_be_queries(digits: Stream) -> None:
     index = filled(digits)
     index.refresh()
     assert isinstance(index.hasher, OnlineHasher)
@@ -140,14 +140,14 @@ def test_codes_with_inactive_bits_are_no_queries(digits: Stream) -> None:
         index.search(words, distance="hamming")
 
 
-def test_methods_without_codewords_ask_by_features(digits: Stream) -> None:
+def test_methods_without_codewords_search_by_features(digits: Stream) -> None:
     hasher = peers.get("mihash", 16, random_state=0).partial_fit(digits.X[:300], digits.y[:300])
     index = Index(hasher)
     index.add(digits.X[:100], y=digits.y[:100].tolist())
     assert index.search_like([5], 3).ids[0, 0] == 5
 
 
-def test_a_reader_asks_by_the_newest_features(tmp_path: Any, digits: Stream) -> None:
+def test_a_reader_searches_by_the_newest_features(tmp_path: Any, digits: Stream) -> None:
     with everhash.create(tmp_path / "c.ever", 64, 12) as col:
         col.ingest(digits.X[:100], digits.y[:100])
         col.add(digits.X[100:200])

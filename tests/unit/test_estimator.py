@@ -82,7 +82,7 @@ def test_fit_forgets_and_a_failed_fit_does_not(digits: Stream) -> None:
     np.testing.assert_array_equal(hasher.margins(digits.X), again.margins(digits.X))
 
 
-def test_column_names_are_held_to_the_first_batch(digits: Stream) -> None:
+def test_column_names_must_be_those_of_the_first_batch(digits: Stream) -> None:
     names = [f"pixel{i}" for i in range(64)]
     frame = pd.DataFrame(digits.X, columns=names)
     hasher = OnlineHasher(bits=8).partial_fit(frame, pd.Series(digits.y))
