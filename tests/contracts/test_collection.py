@@ -86,7 +86,12 @@ class CollectionMachine(RuleBasedStateMachine):
         self.count = 0
         center: Any = ALL.mean(axis=0) if still else "warmup"
         # small parts, so that short histories merge, fold and compact them
-        self.sizes = {"SMALL": 6, "ENTRIES": 128, "BLOCK_BYTES": 20_000, "PIECE": 5000}
+        self.sizes = {
+            "MAX_WAITING": 6,
+            "PART_ENTRIES": 128,
+            "BLOCK_BYTES": 20_000,
+            "PIECE_BYTES": 5000,
+        }
         self.before = {name: getattr(recorder, name) for name in self.sizes}
         vars(recorder).update(self.sizes)
         self.slice, refresh.SLICE = refresh.SLICE, 7

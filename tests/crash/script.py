@@ -73,7 +73,7 @@ def use_small_parts(log: int = 2_000_000) -> None:
 
     To be called in a process of the test's own.
     """
-    sizes = {"SMALL": 6, "ENTRIES": 128, "BLOCK_BYTES": 4000, "PIECE": 5000}
+    sizes = {"MAX_WAITING": 6, "PART_ENTRIES": 128, "BLOCK_BYTES": 4000, "PIECE_BYTES": 5000}
     for module, names in ((recorder, sizes), (store, {"LOG_BYTES": log})):
         for name, size in names.items():
             assert hasattr(module, name)

@@ -137,8 +137,8 @@ def functions(*shape: int) -> Edit:
     return swap("mapping", "functions", np.ones(shape, FLOATS))
 
 
-HELD = "what no mapping holds"
-SEEN = "sees rows as none does"
+HELD = "not those of a mapping"
+SEEN = "unknown view|view does not fit"
 STRANGE_VIEWS: tuple[Any, ...] = ("anchored", "os", "", 5, [], {}, True)
 MAPPINGS: dict[str, Case] = {
     "a function NaN": (put("mapping", "functions", 0, np.nan), HELD),
@@ -173,13 +173,13 @@ MAPPINGS: dict[str, Case] = {
         for value in (0, -1, 1.5, "1", None, 2**63)
     },
     "mapping with more to say": (tell_part("mapping", command="rm"), "counts are damaged"),
-    "mapping that says nothing": (swap_about("mapping", ""), "no JSON"),
+    "mapping that says nothing": (swap_about("mapping", ""), "not JSON"),
     "mapping that says a list": (swap_about("mapping", "[2,1]"), "counts are damaged"),
-    "mapping that nests": (swap_about("mapping", BOMB), "no JSON"),
-    "mapping in disorder": (cut("mapping", 1, 0, 2), "no arrays"),
-    "mapping with a piece missing": (cut("mapping", 0, 1), "no arrays"),
-    "mapping with a piece twice": (cut("mapping", 0, 1, 2, 2), "no arrays"),
+    "mapping that nests": (swap_about("mapping", BOMB), "not JSON"),
+    "mapping in disorder": (cut("mapping", 1, 0, 2), "not arrays"),
+    "mapping with a piece missing": (cut("mapping", 0, 1), "not arrays"),
+    "mapping with a piece twice": (cut("mapping", 0, 1, 2, 2), "not arrays"),
     "mapping numbered from 5": (restart("mapping", 5), "mapping parts"),
     "mapping numbered from below zero": (restart("mapping", -1), "mapping parts"),
-    "mapping empty": (data("mapping", b""), "no arrays"),
+    "mapping empty": (data("mapping", b""), "not arrays"),
 }

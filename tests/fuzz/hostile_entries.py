@@ -29,8 +29,11 @@ def pairs(*several: tuple[int, int]) -> Edit:
 
 
 LABELS: dict[str, Case] = {
-    "a label nobody has": (put("entries", "labels", 0, 5), "labels that nobody has"),
-    "a label of 2**31 - 1": (put("entries", "labels", 0, 2**31 - 1), "labels that nobody has"),
+    "a label nobody has": (put("entries", "labels", 0, 5), "labels that the hasher does not have"),
+    "a label of 2**31 - 1": (
+        put("entries", "labels", 0, 2**31 - 1),
+        "labels that the hasher does not have",
+    ),
     "a label below what stands for none": (put("entries", "labels", 0, -4), "labels"),
     "a label of -2**31": (put("entries", "labels", 0, -(2**31)), "labels"),
     "labels of doubles": (swap("entries", "labels", np.zeros(8)), "labels"),
@@ -93,10 +96,10 @@ IDS: dict[str, Case] = {
     "ids deeply nested": (names(BOMB), "no ids"),
     "ids deeply nested inside": (names('["e8","e9","e10",' + BOMB + "]"), "no ids"),
     "ids that are no UTF-8": (swap_text("entries", "names", b'["\xff","b","c","d"]', 1), "no ids"),
-    "an id twice in a part": (names(["e8", "e8", "e10", "e11"]), "an id stands twice"),
-    "an id twice in two parts": (names([3, "e9", "e10", "e11"]), "an id stands twice"),
-    "a number twice": (numbers([100, 101, 101, 102]), "an id stands twice"),
-    "a number twice in two parts": (numbers([100, 101, 3, 102]), "an id stands twice"),
+    "an id twice in a part": (names(["e8", "e8", "e10", "e11"]), "two entries have one id"),
+    "an id twice in two parts": (names([3, "e9", "e10", "e11"]), "two entries have one id"),
+    "a number twice": (numbers([100, 101, 101, 102]), "two entries have one id"),
+    "a number twice in two parts": (numbers([100, 101, 3, 102]), "two entries have one id"),
     "numbers of four bytes": (numbers(np.arange(4, dtype=np.int32)), "ids is int32"),
     "numbers that are doubles": (numbers([100.0, 101.5, 102, 103]), "ids is float64"),
     "too few numbers": (numbers([50, 51, 52]), "ids is"),

@@ -78,7 +78,7 @@ LYING_HEADS: dict[str, Case] = {
     "places a float": (tell("places", 12.0), "head: it is damaged"),
     "lessons true": (tell("lessons", True), "head: it is damaged"),
     "places negative": (tell("places", -1), "head: it is damaged"),
-    "places beyond the largest": (tell("places", 2**31), "more entries than can be"),
+    "places beyond the largest": (tell("places", 2**31), "more entries than a collection can have"),
     "places huge": (tell("places", 10**30), "head"),
     "places one more": (tell("places", 13), "some are missing"),
     "places one less": (tell("places", 11), "some are missing"),

@@ -11,7 +11,7 @@ from everhash.collection.loading import (
     Loaded,
     check_head,
     covering,
-    learn_on,
+    learn_lessons,
     load,
     load_change,
     load_codes,
@@ -31,7 +31,7 @@ def read_newer(store: Store, parts: Listing, about: dict[str, Any], state: Loade
         return load(store)
     model = PartKey("model", 0)
     if parts[model] == store.parts.get(model):
-        learn_on(store, state.hasher, about["lessons"])
+        learn_lessons(store, state.hasher, about["lessons"])
     else:
         state.hasher = load_hasher(store)
     state.index.hasher = state.hasher  # numbers and words of labels never change

@@ -35,7 +35,7 @@ class WriteCall:
 
     def begin(self) -> Changeset:
         """Say that memory is about to change; return where to note what has to be written."""
-        self.changes = Changeset(whole=not self.state.recorder.in_step)
+        self.changes = Changeset(whole=not self.state.recorder.hasher_is_saved)
         return self.changes
 
 
@@ -170,7 +170,7 @@ class Collection(ReadCalls):
         with self._writing() as call:
             places = call.state.index.find(ids)
             if len(np.unique(places)) < len(places):
-                raise InputError("an id stands twice", hint="give each entry its own once")
+                raise InputError("an id is given twice", hint="name each entry once")
             blobs = as_blobs((payloads, thumbnails), len(places))
             call.begin().attached = at_places(blobs, places)
 

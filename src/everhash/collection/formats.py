@@ -1,7 +1,7 @@
-"""What the parts of a collection's file hold, written and read back with every number checked.
+"""The contents of the parts of a collection's file, read back with every number checked.
 
 model      i    the hasher as its own file would hold it, in pieces
-lesson     i    rows learned or forgotten since the model was written, or labels given words
+lesson     i    rows learned or forgotten since the model was written, or new labels
 mapping    i    the mapping that unlabelled entries were encoded with, in pieces
 entries    s    label number and id of the entries from place s on
 change     i    new labels of entries, or their removal, since their entries were written
@@ -32,30 +32,30 @@ from everhash.stream import LARGEST, Labels, as_label
 from everhash.wire.ids import Id, as_id
 from everhash.wire.labels import label_from_json, label_to_json
 
-MOST_PLACES = 2**31 - 1
-"""Entries a collection can hold."""
-LABEL = 64
-"""Bytes a label is taken to weigh by itself."""
-ONE = np.float16(1).view(np.uint16)
+MAX_ENTRIES = 2**31 - 1
+"""Entries a collection can have, removed ones included."""
+LABEL_BYTES = 64
+"""Bytes that a label's name is taken to need."""
+HALF_ONE = np.float16(1).view(np.uint16)
 NARROW = [np.dtype(name) for name in ("u1", "i1", "u2", "i2", "u4", "i4")]
 Counts = NDArray[np.int64]
 
 
 class Lesson(NamedTuple):
-    """Rows that were learned, or forgotten; or, without rows, labels that were given words."""
+    """Rows that were learned or forgotten; without rows, labels that were given codewords."""
 
     rows: NDArray[np.float32]
     labels: Labels
     forget: bool = False
 
 
-def weight(lesson: Lesson, new: int, hasher: StreamHasher) -> int:
+def lesson_bytes(lesson: Lesson, new: int, hasher: StreamHasher) -> int:
     """Return about how many bytes a lesson adds to a file or, with new labels, to the hasher."""
-    return lesson.rows.nbytes + new * (hasher.label_bytes_ + LABEL)
+    return lesson.rows.nbytes + new * (hasher.label_bytes_ + LABEL_BYTES)
 
 
 def require(condition: bool, key: PartKey | str, problem: str) -> None:
-    """Refuse a part that cannot have been written by us."""
+    """Raise if a part cannot have been written by this library."""
     if not condition:
         raise CollectionFileError(f"{key}: {problem}", hint=DAMAGED)
 
@@ -73,7 +73,7 @@ def _array(
 
 
 def _whole(arrays: Arrays, name: str, key: PartKey, rows: int | None, least: int = 0) -> Counts:
-    """Return a column of numbers that were written as narrow as they would go."""
+    """Return a column of whole numbers, whatever narrow type it was written in."""
     dtype = arrays[name].dtype if name in arrays else None
     require(dtype in NARROW, key, f"{name} is missing, or no column of numbers")
     numbers = _array(arrays, name, key, arrays[name].dtype.type, (rows,)).astype(np.int64)
@@ -103,16 +103,18 @@ def read_lesson(arrays: Arrays, key: PartKey, n_features: int) -> Lesson:
     rows = _array(arrays, "rows", key, np.float32, (None, n_features))
     steps = _whole(arrays, "steps", key, None)
     which = _whole(arrays, "which", key, len(steps))
-    require(bool((np.abs(rows) < LARGEST).all()), key, "rows hold what cannot be learned")
+    require(bool((np.abs(rows) < LARGEST).all()), key, "rows have values that cannot be learned")
     names = about_of(arrays, key)
     forget = isinstance(names, dict) and set(names) == {"forget"}
     names = names["forget"] if forget else names
-    require(isinstance(names, list), key, "labels are no list")
+    require(isinstance(names, list), key, "labels are not a list")
     require(len(names) <= limits.LABELS, key, f"it names more than {limits.LABELS} labels")
     values = [_label(name, key) for name in names]
-    require(len(set(values)) == len(values), key, "a label stands twice")
+    require(len(set(values)) == len(values), key, "a label is there twice")
     ascending = bool((np.diff(steps) >= 0).all()) and steps.max(initial=-1) < len(rows)
-    require(ascending and which.max(initial=-1) < len(values), key, "labels fit no row")
+    require(
+        ascending and which.max(initial=-1) < len(values), key, "labels do not belong to its rows"
+    )
     once = len(np.unique(steps * max(1, len(values)) + which)) == len(steps)
     require(once, key, "a row has a label twice")
     return Lesson(rows, Labels(values, steps, which), forget)
@@ -149,15 +151,17 @@ def read_mapping(arrays: Arrays, key: PartKey, shape: tuple[int, int]) -> Frozen
     fits = cycles == max(1, -(-len(words) // about["labels_per_cycle"]))
     require(fits, key, f"{len(words)} labels do not need {cycles} cycles")
     usable = bool(np.isfinite(functions).all()) and bool(np.isin(words, (-1, 0, 1)).all())
-    require(usable, key, "it holds what no mapping holds")
+    require(usable, key, "its values are not those of a mapping")
     return FrozenMapping(functions, view, words, versions=versions, **about)
 
 
 def _read_view(arrays: Arrays, key: PartKey, kind: Any, n_features: int) -> View:
-    """Read how a mapping sees rows; the oldest files know one way only."""
+    """Read the view of a mapping; the oldest files do not name it."""
     found = VIEWS.get("centred" if kind is None else kind) if isinstance(kind, str | None) else None
+    require(found is not None, key, f"unknown view {kind!r:.40} (known: {', '.join(VIEWS)})")
     view = None if found is None else found.read(arrays)
-    require(view is not None and view.n_features == n_features, key, "it sees rows as none does")
+    fits = view is not None and view.n_features == n_features
+    require(fits, key, "its view does not fit its arrays")
     assert view is not None  # noqa: S101 - for the type checker; `require` has raised
     return view
 
@@ -181,14 +185,14 @@ def read_entries(arrays: Arrays, key: PartKey, rows: int, n_labels: int) -> Reco
     several = np.empty((0, 2), np.int64)
     if "several" in arrays:
         several = _array(arrays, "several", key, np.int64, (None, 2))
-    require(labels.max(initial=-1) < n_labels, key, "it names labels that nobody has")
+    require(labels.max(initial=-1) < n_labels, key, "it names labels that the hasher does not have")
     places, counts = np.unique(several[:, 0], return_counts=True)
     multiple = key.start + np.flatnonzero(labels == SEVERAL)
     fits = np.array_equal(places, multiple) and counts.min(initial=2) > 1
     numbers = several[:, 1]
     fits = fits and numbers.min(initial=0) >= 0 and numbers.max(initial=-1) < n_labels
     fits = fits and len(np.unique(several, axis=0)) == len(several)
-    require(fits, key, "entries with several labels do not fit")
+    require(fits, key, "entries with several labels do not fit their list")
     if "names" in arrays:
         return Records(labels.astype(np.int32), several, _names(arrays["names"], key, rows))
     ids = _array(arrays, "ids", key, np.int64, (rows,)) if "ids" in arrays else None
@@ -201,7 +205,7 @@ def _names(text: NDArray[Any], key: PartKey, rows: int) -> list[Id]:
         names = [as_id(name) for name in listed]
     except (ValueError, TypeError, RecursionError) as error:
         raise CollectionFileError(f"{key}: no ids: {error!s:.80}", hint=DAMAGED) from None
-    require(isinstance(listed, list), key, "no ids: they are no list")
+    require(isinstance(listed, list), key, "no ids: not a list")
     require(len(names) == rows, key, f"{len(names)} ids for {rows} entries")
     return names
 
@@ -259,13 +263,15 @@ def read_features(
     require(bool((np.diff(places) > 0).all()), key, "places do not ascend")
     usable = bool(((scales > 0) & (scales < LARGEST)).all())
     require(usable, key, "scales beyond the largest, or not above 0")
-    largest = (halves.view(np.uint16) & 0x7FFF).max(initial=0)  # without the sign they sort as bits
-    require(largest <= ONE, key, "features beyond their scales")
+    largest = (halves.view(np.uint16) & 0x7FFF).max(
+        initial=0
+    )  # without the sign, halves compare as their bits
+    require(largest <= HALF_ONE, key, "features beyond their scales")
     return places, StoredFeatures(halves, scales)
 
 
 def check_coverage(codes: CodeRecords, coded: NDArray[np.bool_]) -> None:
-    """Refuse codes that leave out an entry that has one, or belong to no entry at all."""
+    """Raise if an entry that needs a code has none, or a code belongs to no entry."""
     places = codes.places
     inside = places.min(initial=0) >= 0 and places.max(initial=-1) < len(coded)
     require(inside and bool((np.diff(places) > 0).all()), "codes", "they belong to no entry")

@@ -1,4 +1,4 @@
-"""What a collection knows of its labels."""
+"""The labels of a collection, with counts and accuracy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from everhash.learn.stream_hasher import StreamHasher
 
 @dataclass(frozen=True)
 class LabelInfo:
-    """A label, and how it stands."""
+    """A label, its codeword, and how well it was learned."""
 
     label: Hashable
     cycle: int
@@ -26,7 +26,7 @@ class LabelInfo:
     lessons: int | None
     """Rows of it that were learned; None where the method does not count them."""
     accuracy: float | None
-    """Share of its rows that were taken for it before they were learned; None if unknown."""
+    """Share of its rows that were classified as it before they were learned; None if unknown."""
     codeword: NDArray[np.int8] | None
     """(bits,) of -1 and +1 on the bits of its cycle; None where the method has no codewords."""
 
@@ -48,17 +48,17 @@ def label_infos(hasher: StreamHasher, index: Index, numbers: range) -> list[Labe
 
 
 def _lessons(hasher: StreamHasher) -> NDArray[np.int64] | None:
-    """Return the rows learned of each label, where somebody counts them."""
+    """Return the rows learned of each label; None where the method does not count them."""
     return hasher.label_counts_ if isinstance(hasher, OnlineHasher) else None
 
 
 def _accuracies(hasher: StreamHasher) -> list[float | None] | None:
-    """Return each label's accuracy, where somebody keeps account of it."""
+    """Return each label's accuracy; None where the method does not measure it."""
     return hasher.label_accuracies_ if isinstance(hasher, OnlineHasher) else None
 
 
 def learned(hasher: StreamHasher) -> dict[str, Any] | None:
-    """Return how the hasher learns and how good it has been; None where nobody knows."""
+    """Return how much and how well the hasher has learned; None where it does not measure that."""
     if not isinstance(hasher, OnlineHasher) or hasher.accuracy_ is None:
         return None
     rows, accuracy, log_loss, temperature = hasher.accuracy_

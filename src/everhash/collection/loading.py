@@ -1,4 +1,4 @@
-"""From the parts of a file to a hasher and an index, nothing in the file taken on trust."""
+"""Reading hasher and index from the parts of a file, with everything in it checked."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 
 from everhash.collection.attachments import check_numbers
 from everhash.collection.formats import (
-    MOST_PLACES,
+    MAX_ENTRIES,
     Lesson,
     check_coverage,
+    lesson_bytes,
     read_change,
     read_codes,
     read_entries,
     read_lesson,
     read_mapping,
     require,
-    weight,
 )
 from everhash.collection.recorder import Recorder
-from everhash.collection.stored_features import FiledFeatures
+from everhash.collection.stored_features import FeatureStore
 from everhash.errors import (
     CodebookWarning,
     CollectionFileError,
@@ -44,8 +44,8 @@ from everhash.store.parts import DAMAGED, PartKey, unpack
 from everhash.store.store import Store
 
 KINDS = {"model", "lesson", "mapping", "entries", "change", "codes", "features"}
-MOST = 2**62
-"""Counts stay below this, so that counting on cannot overflow."""
+MAX_COUNT = 2**62
+"""Counts in a head stay below this, so that adding to them cannot overflow."""
 COUNTS = (
     "places",
     "model_bytes",
@@ -59,25 +59,25 @@ COUNTS = (
 
 
 def fresh_about(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the head of a collection that holds nothing."""
+    """Return the head of an empty collection."""
     return {"options": options, "refreshed": None, **dict.fromkeys(COUNTS, 0)}
 
 
 @dataclass
 class Loaded:
-    """What a collection works with."""
+    """A collection in memory."""
 
     hasher: StreamHasher
     index: Index
     recorder: Recorder
-    features: FiledFeatures
+    features: FeatureStore
 
 
 def load(store: Store) -> Loaded:
     """Read everything but features, which stay in the file until they are needed."""
     options = check_head(store)
     hasher = load_hasher(store)
-    features = FiledFeatures(store, hasher.n_features_in_)
+    features = FeatureStore(store, hasher.n_features_in_)
     index = Index(hasher, features=features, **options)
     recorder = Recorder(hasher, index, features)
     columns = load_columns(store, hasher, index, recorder)
@@ -85,14 +85,14 @@ def load(store: Store) -> Loaded:
     codes = load_codes(store, hasher, mapping, options["coding"])
     coded = index.has_code(columns.labels)
     check_coverage(codes, coded)
-    _count_dead(store, recorder, codes, coded)
+    _count_lost(store, recorder, codes, coded)
     restore(index, columns, mapping, codes)
     recorder.mark_saved()
     return Loaded(hasher, index, recorder, features)
 
 
 def check_head(store: Store) -> dict[str, Any]:
-    """Hold the head against itself and against the list of parts; return the options in it."""
+    """Check that the head is consistent and fits the list of parts; return the options in it."""
     options = _check_about(store.about)
     _check_listing(store, keep_features=options["keep_features"])
     check_numbers(store)
@@ -100,7 +100,7 @@ def check_head(store: Store) -> dict[str, Any]:
 
 
 def _check_about(about: dict[str, Any]) -> dict[str, Any]:
-    counts = all(type(about.get(name)) is int and 0 <= about[name] <= MOST for name in COUNTS)
+    counts = all(type(about.get(name)) is int and 0 <= about[name] <= MAX_COUNT for name in COUNTS)
     options: Any = about.get("options")
     known = isinstance(options, dict) and set(options) == {"coding", "keep_features", "certify"}
     known = known and options["coding"] in CODINGS
@@ -108,12 +108,14 @@ def _check_about(about: dict[str, Any]) -> dict[str, Any]:
     known = known and isinstance(options["certify"], bool)
     known = known and isinstance(about.get("refreshed"), dict | None)
     require(counts and known, "head", "it is damaged")
-    require(about["places"] <= MOST_PLACES, "head", "it claims more entries than can be")
+    require(
+        about["places"] <= MAX_ENTRIES, "head", "it claims more entries than a collection can have"
+    )
     return dict(options)
 
 
 def _check_listing(store: Store, *, keep_features: bool) -> None:
-    """Hold the names of the parts against each other, and against what the head counts."""
+    """Check that the names of the parts fit each other and the counts in the head."""
     about, parts = store.about, store.parts
     require({key.kind for key in parts} <= KINDS, "head", "parts of an unknown kind")
     starts = {kind: store.starts(kind) for kind in KINDS}
@@ -128,7 +130,7 @@ def _check_listing(store: Store, *, keep_features: bool) -> None:
     fits = fits and starts["features"] == (starts["codes"] if keep_features else [])
     require(fits, "codes and features", "they do not start where they should")
     newest = max((part.written for part in parts.values()), default=0)
-    require(newest <= store.commit <= MOST, "head", "its commit is before that of a part")
+    require(newest <= store.commit <= MAX_COUNT, "head", "its commit is before that of a part")
 
 
 def load_hasher(store: Store) -> StreamHasher:
@@ -140,25 +142,25 @@ def load_hasher(store: Store) -> StreamHasher:
         hasher = hasher_from_bytes(model, "model")
     except ModelFileError as error:
         raise CollectionFileError(f"{store.name}: {error.message}", hint=error.hint) from None
-    learn_on(store, hasher, 0)
+    learn_lessons(store, hasher, 0)
     return hasher
 
 
-def learn_on(store: Store, hasher: StreamHasher, known: int) -> None:
-    """Learn the lessons from this number on; all of them weigh no more than the model."""
+def learn_lessons(store: Store, hasher: StreamHasher, known: int) -> None:
+    """Learn the lessons from number `known` on; together they take no more bytes than the model."""
     total = 0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CodebookWarning)  # given when it happened
+        warnings.simplefilter("ignore", CodebookWarning)  # it was given when the rows were learned
         for start in store.starts("lesson")[known:]:
             key = PartKey("lesson", start)
             lesson = read_lesson(store.read(key), key, hasher.n_features_in_)
             require(len(lesson.rows) == store.parts[key].rows, key, f"{len(lesson.rows)} rows")
-            total += weight(lesson, len(hasher.unknown(lesson.labels.values)), hasher)
+            total += lesson_bytes(lesson, len(hasher.unknown(lesson.labels.values)), hasher)
             require(total <= store.about["lesson_bytes"], key, "it outgrows what the head counts")
-            _learn_again(hasher, lesson)
+            _learn_lesson(hasher, lesson)
 
 
-def _learn_again(hasher: StreamHasher, lesson: Lesson) -> None:
+def _learn_lesson(hasher: StreamHasher, lesson: Lesson) -> None:
     rows, labels, forget = lesson
     try:
         hasher.check_room(labels.values)
@@ -193,7 +195,7 @@ def load_mapping(store: Store, hasher: StreamHasher) -> FrozenMapping | None:
 def load_columns(
     store: Store, hasher: StreamHasher, index: Index, recorder: Recorder
 ) -> EntryColumns:
-    """Read labels and ids, and what has changed of them since they were written."""
+    """Read labels and ids, and apply the changes since they were written."""
     columns, n_labels, starts = EntryColumns(), len(hasher.words_), store.starts("entries")
     for start in starts:
         key = PartKey("entries", start)
@@ -207,7 +209,7 @@ def load_columns(
         columns.change(change)
         gone[change.places] |= columns.labels[change.places] == REMOVED
         recorder.touch(starts, change.places)
-    # entries may have been written again since a change, so it may do what is done already
+    # entries may have been written again after a change, which then changes nothing
     require(
         bool((columns.labels[gone] == REMOVED).all()), "change parts", "they bring back entries"
     )
@@ -215,7 +217,7 @@ def load_columns(
 
 
 def load_change(store: Store, start: int, n_places: int, n_labels: int) -> LabelChange:
-    """Read one change."""
+    """Read one change of labels."""
     key = PartKey("change", start)
     change = read_change(store.read(key), key, n_places, n_labels)
     require(len(change.places) == store.parts[key].rows, key, f"{len(change.places)} entries")
@@ -223,7 +225,7 @@ def load_change(store: Store, start: int, n_places: int, n_labels: int) -> Label
 
 
 def covering(store: Store, kind: str, place: int) -> list[int]:
-    """Return the starts of the parts that hold entries from a place on."""
+    """Return the starts of the parts that have entries from a place on."""
     starts = store.starts(kind)
     return starts[max(0, bisect_right(starts, place) - 1) :]
 
@@ -236,7 +238,7 @@ def load_codes(
     bits = hasher.bits if coding == "home" else max(1, hasher.bits * cycles)
     homes = cycles if coding == "home" else min(cycles, 1)
     parts = []
-    for start, stop in pairwise([*covering(store, "codes", known), MOST_PLACES]):
+    for start, stop in pairwise([*covering(store, "codes", known), MAX_ENTRIES]):
         key = PartKey("codes", start)
         codes = read_codes(store.read(key), key, store.parts[key].rows, bits, homes)
         require(codes.places.max(initial=-1) < stop, key, "places beyond the next part's start")
@@ -245,7 +247,7 @@ def load_codes(
     return join_codes(parts)
 
 
-def _count_dead(
+def _count_lost(
     store: Store, recorder: Recorder, codes: CodeRecords, coded: NDArray[np.bool_]
 ) -> None:
     """Count for each block the entries that have left it but still take space there."""
@@ -256,4 +258,4 @@ def _count_dead(
         rows = store.parts.get(
             PartKey("features", start), store.parts[PartKey("codes", start)]
         ).rows
-        recorder.lose(start, rows - alive)
+        recorder.count_lost(start, rows - alive)

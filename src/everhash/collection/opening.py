@@ -1,4 +1,4 @@
-"""Making collections, opening them, and bringing them back from snapshots."""
+"""Creating and opening collections, and restoring them from snapshots."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def create(
     keep_features: bool = True,
     durability: str = "commit",
 ) -> Collection:
-    """Make a collection.
+    """Create a collection.
 
     Args:
         path: of the new file; None keeps the collection in memory.
@@ -44,10 +44,10 @@ def create(
         durability: "commit", "interval:100ms" or "none": when a call reaches the disk.
     """
     if hasher is None:
-        hasher = _made(method, bits, labels_per_cycle, random_state)
+        hasher = _new_hasher(method, bits, labels_per_cycle, random_state)
     if not hasher.__sklearn_is_fitted__():
         if dim is None:
-            raise OptionError("how many features has a row?", hint="pass dim=")
+            raise OptionError("how many features does a row have?", hint="pass dim=")
         hasher.begin(dim)
     elif dim not in (None, hasher.n_features_in_):
         raise OptionError(f"dim is {dim}, but the hasher has {hasher.n_features_in_} features")
@@ -65,10 +65,10 @@ def create(
         raise
 
 
-def _made(
+def _new_hasher(
     method: str, bits: int, labels_per_cycle: int | str | None, random_state: int | None
 ) -> StreamHasher:
-    """Return a hasher; labels a cycle are passed on only if somebody chose them."""
+    """Return a hasher; `labels_per_cycle` is passed on only if the caller chose it."""
     options: dict[str, Any] = {"random_state": random_state}
     if labels_per_cycle != "auto":
         options["labels_per_cycle"] = labels_per_cycle
@@ -82,7 +82,7 @@ def open(  # noqa: A001 - the name users know from files
 
     Args:
         path: of its file.
-        readonly: read, beside a writer that may go on; see `Collection.catch_up`.
+        readonly: only read, beside another process that may write; see `Collection.catch_up`.
         durability: "commit", "interval:100ms" or "none": when a call reaches the disk.
     """
     store = Store.open(Path(path), readonly=readonly, durability=durability)
@@ -94,6 +94,6 @@ def open(  # noqa: A001 - the name users know from files
 
 
 def restore(snapshot: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
-    """Make a collection at `path` from a snapshot, after reading all of it."""
+    """Create a collection at `path` from a snapshot, which is read first."""
     with open(snapshot, readonly=True) as source:
         source.snapshot(path)

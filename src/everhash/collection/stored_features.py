@@ -1,4 +1,4 @@
-"""Features of unlabelled entries in the file: written with the call, read when they are needed."""
+"""Features of unlabelled entries in the file: written with their call, read when needed."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from everhash.store.store import Store
 Counts = NDArray[np.int64]
 
 
-class FiledFeatures:
-    """Features kept in a store. Those of a call wait in `pending` until its transaction."""
+class FeatureStore:
+    """Features kept in a store."""
 
     def __init__(self, store: Store, n_features: int) -> None:
         self._store, self._n_features = store, n_features
-        self.pending: tuple[Counts, StoredFeatures] | None = None
+        self.unwritten: tuple[Counts, StoredFeatures] | None = None
+        """Places and features of the call under way, until they are written."""
         self._last: tuple[PartKey, int, Counts, StoredFeatures] | None = None
 
     def append(self, places: Counts, stored: StoredFeatures) -> None:
         """See `Features.append`."""
-        self.pending = (places, stored)
+        self.unwritten = (places, stored)
 
     def read(self, places: Counts) -> StoredFeatures:
         """See `Features.read`."""
@@ -35,7 +36,7 @@ class FiledFeatures:
         done = 0
         while done < len(places):
             at = bisect_right(starts, int(places[done])) - 1
-            require(at >= 0, "features", f"those of entry {places[done]} are missing")
+            require(at >= 0, "features", f"none for entry {places[done]}")
             stop = starts[at + 1] if at + 1 < len(starts) else np.iinfo(np.int64).max
             until = int(np.searchsorted(places, stop))
             wanted = places[done:until]
@@ -49,7 +50,7 @@ class FiledFeatures:
         return StoredFeatures(halves, scales)
 
     def part(self, key: PartKey, part: Part) -> tuple[Counts, StoredFeatures]:
-        """Return the features of one part, and whose they are."""
+        """Return the places and features of one part; the last one read is kept in memory."""
         if self._last is None or self._last[:2] != (key, part.written):
             arrays = self._store.read(key, part)
             self._last = (
@@ -60,4 +61,4 @@ class FiledFeatures:
         return self._last[2:]
 
     def keep(self, alive: NDArray[np.bool_]) -> None:
-        """Do nothing: those of entries that are gone leave the file as it is compacted."""
+        """Do nothing: those of removed entries leave the file when their block is rewritten."""

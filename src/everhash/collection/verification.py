@@ -1,4 +1,4 @@
-"""Reading all of a file, and naming what is damaged."""
+"""Checking all of a file, and naming what is damaged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from everhash.store.store import Store
 
 @dataclass(frozen=True)
 class Verification:
-    """What reading all of a file has shown."""
+    """The result of reading all of a file."""
 
     path: str
     parts: int
@@ -33,7 +33,7 @@ class Verification:
 
 
 def verify(path: str | os.PathLike[str]) -> Verification:
-    """Read everything in a collection's file, hold it against its checksums, and encode again.
+    """Read everything in a collection's file, compare checksums, and encode entries again.
 
     Damage is reported, not raised; a file that is missing or cannot be read at all is an error.
     """
@@ -58,7 +58,7 @@ def verify(path: str | os.PathLike[str]) -> Verification:
 
 
 def _structure(store: Store) -> Iterator[str]:
-    """Have SQLite look at its own pages."""
+    """Have SQLite check its pages."""
     with typed_errors(store.name):
         found = [row[0] for row in store.run("PRAGMA integrity_check(20)").fetchall()]
     yield from (f"{store.name}: {line}" for line in found if line != "ok")
@@ -73,17 +73,17 @@ def _checksums(store: Store) -> Iterator[str]:
 
 
 def _contents(index: Index) -> Iterator[str]:
-    """Encode unlabelled entries again, and look for ids that stand twice."""
+    """Encode unlabelled entries again, and look for duplicate ids."""
     wrong = index.verify()
     if wrong:
         yield f"{wrong} codes are not what their features give"
     names = index._ids.names(np.arange(index.arrived))
     if len(set(names.tolist())) < index.arrived:
-        yield "an id stands twice"
+        yield "two entries have one id"
 
 
 def _attached(store: Store, index: Index) -> Iterator[str]:
-    """Read everything that is attached to entries, and count it."""
+    """Check all payloads and thumbnails, and count them."""
     rows = total = 0
     gone = index._labels.rows == REMOVED
     for blob in store.all_attached():

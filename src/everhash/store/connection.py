@@ -79,16 +79,16 @@ class FileConnection:
 
 
 def _must_stay_alone(path: Path) -> bool:
-    """Whether nobody writes to the file and we could not: SQLite must not leave files beside it.
+    """Whether SQLite must not leave files beside this one: it has no log, and we may not write.
 
-    They would belong to us, and keep the next writer out.
+    Such files would belong to our user, and keep the next writer out.
     """
     log = path.with_name(path.name + "-wal")
     return not log.exists() and not may_write(path)
 
 
 def may_write(path: Path) -> bool:
-    """Whether we have the right to write to a file, and to make others beside it."""
+    """Whether we have the right to write to a file and to create others beside it."""
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 

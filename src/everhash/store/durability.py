@@ -47,7 +47,7 @@ class Syncer:
         self._thread.start()
 
     def committed(self) -> None:
-        """Say that there is something new."""
+        """Have the log synced before long: there is a new commit."""
         self._dirty.set()
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class Syncer:
                 self._dirty.set()  # asked again after the next interval, and by `close`
 
     def _sync(self) -> None:
-        # locks live on the collection's own file, so opening and closing its log disturbs nobody
+        # locks are on the collection's own file: opening and closing its log releases none
         try:
             file = os.open(self._log, os.O_RDWR)
         except FileNotFoundError:

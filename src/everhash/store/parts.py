@@ -19,13 +19,13 @@ TYPES = {
     "|i1": "I8", "|u1": "U8", "<i2": "I16", "<u2": "U16", "<i4": "I32", "<u4": "U32", "<i8": "I64",
     "<u8": "U64", "<f2": "F16", "<f4": "F32",
 }  # fmt: skip
-"""safetensors' names of NumPy's types."""
+"""NumPy's types by the names that safetensors has for them."""
 ABOUT = "about"
-"""Name of the array that holds JSON, for what is no array."""
+"""Name of the array of bytes that holds JSON, for values that are not arrays."""
 
 
 class PartKey(NamedTuple):
-    """What a part is called."""
+    """The name of a part."""
 
     kind: str
     start: int
@@ -38,17 +38,17 @@ class Part(NamedTuple):
     """What the file says of a part, besides its bytes."""
 
     rows: int
-    """How many rows it stands for."""
+    """Rows in it, of whatever its kind has."""
     written: int
     """The commit that wrote it."""
     checksum: int
 
 
 class Listing(dict[PartKey, Part]):
-    """All parts of a file by name, with where those of a kind start, and a sum over them."""
+    """All parts of a file by name, the starts of each kind in order, and a sum of checksums."""
 
     tally: int
-    """Sum of all checksums: tells when a part is missing, or one has come back."""
+    """Sum of all checksums: it differs if a part is missing, or an old one has come back."""
     _starts: dict[str, list[int]]
 
     def __init__(self, parts: Mapping[PartKey, Part] | None = None) -> None:
@@ -82,15 +82,15 @@ class Listing(dict[PartKey, Part]):
 
 
 def checksum(key: PartKey, rows: int, written: int, data: bytes | memoryview) -> int:
-    """Return the CRC-32 of a part's bytes and of everything that says what they are."""
+    """Return the CRC-32 of a part's bytes, its name, its rows and its commit."""
     return zlib.crc32(f"{key.kind}|{key.start}|{rows}|{written}".encode(), zlib.crc32(data))
 
 
 def pack(arrays: Arrays, about: Any = None) -> bytes:
     """Return arrays, and JSON beside them, as a safetensors buffer.
 
-    Laid out here, because the library copies everything three times: with features that took as
-    long as writing them. It reads them back, and a test holds that it reads what was packed.
+    The library's own `save` copies everything three times, which took as long as writing to the
+    file. Its `load` reads what is packed here; a test checks that.
     """
     if about is not None:
         text = json.dumps(about, separators=(",", ":")).encode()
@@ -116,7 +116,7 @@ def unpack(data: bytes, key: PartKey) -> Arrays:
     try:
         return dict(load(data))
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise CollectionFileError(f"{key}: no arrays: {error!s:.100}", hint=DAMAGED) from None
+        raise CollectionFileError(f"{key}: not arrays: {error!s:.100}", hint=DAMAGED) from None
 
 
 def about_of(arrays: Arrays, key: PartKey) -> Any:
@@ -124,4 +124,4 @@ def about_of(arrays: Arrays, key: PartKey) -> Any:
     try:
         return json.loads(arrays[ABOUT].tobytes())
     except (KeyError, ValueError, RecursionError) as error:
-        raise CollectionFileError(f"{key}: no JSON: {error!s:.100}", hint=DAMAGED) from None
+        raise CollectionFileError(f"{key}: not JSON: {error!s:.100}", hint=DAMAGED) from None

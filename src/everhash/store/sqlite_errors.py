@@ -1,4 +1,4 @@
-"""SQLite's and the system's errors as errors of ours, which say what to do."""
+"""Errors of SQLite and of the system, raised as `everhash.errors` that say what to do."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ REASONS: dict[int, tuple[type[EverhashError], str, str]] = {
 
 @contextmanager
 def typed_errors(path: Path | str) -> Iterator[None]:
-    """Raise errors of ours instead of SQLite's."""
+    """Raise `everhash.errors` in place of SQLite's errors."""
     try:
         yield
     except sqlite3.Error as error:

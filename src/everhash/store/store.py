@@ -90,7 +90,7 @@ class Store:
         durability: str = "commit",
         page_size: int = PAGE_BYTES,
     ) -> Self:
-        """Make a new store that holds these parts. The file appears whole or not at all."""
+        """Create a store that has these parts. The file appears whole or not at all."""
         read_durability(durability)
         if path is None:
             store = cls(None, readonly=False, durability=durability)
@@ -120,7 +120,7 @@ class Store:
         return cls(find(path), readonly=readonly, durability=durability)
 
     def discard(self) -> None:
-        """Close a store that was just made, and remove it."""
+        """Close a store that was just created, and delete its file."""
         path, lock, self._lock = self.path, self._lock, None
         try:
             self.close()
@@ -256,7 +256,7 @@ class Store:
         """Copy the last commit to another file, compactly. It appears whole or not at all.
 
         SQLite copies a file through a connection opened for that, so this may run beside anything
-        else. A store in memory has only one connection, which nobody else may use meanwhile.
+        else. A store in memory has only one connection, which must not be used meanwhile.
         """
         connection = self.connection
         self._check_there()

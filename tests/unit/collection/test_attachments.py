@@ -258,7 +258,7 @@ def test_what_just_fits_is_kept(col: Collection, given: dict[str, Any]) -> None:
 def test_ids_that_are_unknown_or_stand_twice_are_refused(col: Collection) -> None:
     with pytest.raises(UnknownIdError):
         col.attach(["a", "nobody"], payloads=[1, 2])
-    with pytest.raises(InputError, match="an id stands twice"):
+    with pytest.raises(InputError, match="an id is given twice"):
         col.attach(["a", "a"], payloads=[1, 2])
     with pytest.raises(UnknownIdError):
         col.attachments(["a", "nobody"])
