@@ -124,8 +124,8 @@ def test_the_log_is_synced_again_after_a_sync_that_failed(
         assert synced.acquire(timeout=10)
         try:
             script().calls[6].run(collection)
-        except StoreError:  # a fair way to tell
-            check_state(observe(collection), script().states[6], when="told of the failed sync")
+        except StoreError:  # the call may report the failed sync
+            check_state(observe(collection), script().states[6], when="after the failed sync")
             script().calls[6].run(collection)
         assert synced.acquire(timeout=10)
         monkeypatch.undo()

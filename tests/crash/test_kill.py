@@ -1,4 +1,4 @@
-"""A process that is killed: what it was told is done is in the file, and nothing else is."""
+"""A process that is killed: the file has every call that returned, and nothing by halves."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Eight readers and a writer: what a reader sees is the state after one commit, never a mixture.
 
-Every commit leaves its number in what it changes, so that the state after commit c can be told from
-c alone. Readers compare all they see with that, while the writer goes on.
+Every commit leaves its number in what it changes, so that the state after commit c follows from c
+alone. Readers compare all they see with that, while the writer goes on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Two who want to write: one may, the other is told at once, and nobody's file comes to harm."""
+"""Two processes that want to write: one may, the other is refused at once; no file is damaged."""
 
 from __future__ import annotations
 

@@ -60,10 +60,10 @@ class Forgery:
         self.source = source
         self.statements: list[str] = []
         """To be run on the forged file before it is closed."""
-        self.told: dict[str, Any] = {}
-        """What the head says whatever is true."""
+        self.claimed: dict[str, Any] = {}
+        """What the head says in place of the true counts."""
         self.text: Any = None
-        """What stands there instead of a head, if anything does."""
+        """Text in place of the whole head, if any."""
         with closing(sqlite3.connect(source)) as file:
             self.head = json.loads(file.execute("SELECT about FROM head").fetchone()[0])
             rows = file.execute("SELECT kind, start, rows, written, data FROM part").fetchall()
@@ -104,7 +104,9 @@ class Forgery:
                 file.execute(
                     "INSERT INTO part VALUES (?,?,?,?,?,?)", (*key, rows, written, check, data)
                 )
-            text = json.dumps({**self.head, "parts": len(self.parts), "tally": total, **self.told})
+            text = json.dumps(
+                {**self.head, "parts": len(self.parts), "tally": total, **self.claimed}
+            )
             text = text if self.text is None else self.text
             raw = text if isinstance(text, bytes) else text.encode(errors="surrogatepass")
             file.execute("UPDATE head SET about = ?, checksum = ?", (text, zlib.crc32(raw)))
@@ -121,7 +123,7 @@ def both(*edits: Edit) -> Edit:
     return lambda forgery: [edit(forgery) for edit in edits]
 
 
-def tell(name: str, value: Any) -> Edit:
+def set_head(name: str, value: Any) -> Edit:
     """Change a field of the head, or with "options.coding" one of the options."""
 
     def edit(forgery: Forgery) -> None:
@@ -170,11 +172,11 @@ def swap_about(kind: str, text: str | bytes, number: int = 0) -> Edit:
     return swap_text(kind, ABOUT, text, number)
 
 
-def tell_part(kind: str, **told: Any) -> Edit:
+def set_about(kind: str, **fields: Any) -> Edit:
     """Change what the JSON of a kind's first part says."""
 
     def edit(forgery: Forgery) -> None:
-        about = {**forgery.about(forgery.find(kind)), **told}
+        about = {**forgery.about(forgery.find(kind)), **fields}
         swap_about(kind, json.dumps(about))(forgery)
 
     return edit

@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import Any
 
 from everhash.store.attached import checksum
-from tests.fuzz.forging import Edit, Forgery, both, run, tell
+from tests.fuzz.forging import Edit, Forgery, both, run, set_head
 from tests.fuzz.hostile_heads import BOMB, Case
 from tests.fuzz.samples import GIF
 
@@ -33,9 +33,9 @@ def column(name: str, value: str) -> Edit:
     return run(f"UPDATE attached SET {name} = {value} WHERE number = 0")  # noqa: S608
 
 
-def count(**told: Any) -> Edit:
+def count(**fields: Any) -> Edit:
     """Let the head count what is attached like this."""
-    return both(*(tell(name, value) for name, value in told.items()))
+    return both(*(set_head(name, value) for name, value in fields.items()))
 
 
 ATTACHED: dict[str, Case] = {

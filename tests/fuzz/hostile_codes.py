@@ -18,9 +18,9 @@ from tests.fuzz.forging import (
     pack,
     put,
     restart,
+    set_about,
     swap,
     swap_about,
-    tell_part,
 )
 from tests.fuzz.hostile_heads import BOMB, Case
 
@@ -118,7 +118,7 @@ def coarser(forgery: Forgery) -> None:
     """One cycle instead of two, which is consistent in itself."""
     swap("mapping", "functions", lambda old: old[:1])(forgery)
     swap("mapping", "versions", lambda old: old[:3])(forgery)
-    tell_part("mapping", labels_per_cycle=4)(forgery)
+    set_about("mapping", labels_per_cycle=4)(forgery)
     put("codes", "homes", slice(None), 0, 1)(forgery)
 
 
@@ -160,19 +160,19 @@ MAPPINGS: dict[str, Case] = {
     "a center beyond the largest": (put("mapping", "center", 0, 3e38), SEEN),
     "a center of other features": (swap("mapping", "center", np.ones(4, FLOATS)), SEEN),
     "a center in doubles": (swap("mapping", "center", np.ones(3)), SEEN),
-    **{f"seen {value!r}": (tell_part("mapping", view=value), SEEN) for value in STRANGE_VIEWS},
-    "seen with a constant": (tell_part("mapping", view="homogeneous"), "functions is"),
+    **{f"seen {value!r}": (set_about("mapping", view=value), SEEN) for value in STRANGE_VIEWS},
+    "seen with a constant": (set_about("mapping", view="homogeneous"), "functions is"),
     "versions of other bits": (swap("mapping", "versions", np.ones(5, np.int64)), "versions is"),
     "versions below zero": (put("mapping", "versions", 0, -1), "counts are damaged"),
     **{
-        f"labels a cycle {value!r}": (tell_part("mapping", labels_per_cycle=value), "mapping 0")
+        f"labels a cycle {value!r}": (set_about("mapping", labels_per_cycle=value), "mapping 0")
         for value in (0, -1, 1, 2.0, "2", None, True, 2**70)
     },
     **{
-        f"mapping version {value!r}": (tell_part("mapping", version=value), "counts are damaged")
+        f"mapping version {value!r}": (set_about("mapping", version=value), "counts are damaged")
         for value in (0, -1, 1.5, "1", None, 2**63)
     },
-    "mapping with more to say": (tell_part("mapping", command="rm"), "counts are damaged"),
+    "mapping with more to say": (set_about("mapping", command="rm"), "counts are damaged"),
     "mapping that says nothing": (swap_about("mapping", ""), "not JSON"),
     "mapping that says a list": (swap_about("mapping", "[2,1]"), "counts are damaged"),
     "mapping that nests": (swap_about("mapping", BOMB), "not JSON"),

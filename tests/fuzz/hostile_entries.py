@@ -16,9 +16,9 @@ from tests.fuzz.forging import (
     pack,
     put,
     restart,
+    set_head,
     swap,
     swap_text,
-    tell,
 )
 from tests.fuzz.hostile_heads import BOMB, Case
 
@@ -119,11 +119,11 @@ CHANGES: dict[str, Case] = {
     "a removal beyond": (change([12]), "not there"),
     "a change below zero": (swap("change", "places", np.array([-1], np.int8)), "below 0"),
     "a change of one entry twice": (
-        both(change([2, 2], [0, 1], [0, 1]), tell("changed", 3)),
+        both(change([2, 2], [0, 1], [0, 1]), set_head("changed", 3)),
         "not there",
     ),
     "a change that leaves one out": (
-        both(change([2, 4], [0], [0]), tell("changed", 3)),
+        both(change([2, 4], [0], [0]), set_head("changed", 3)),
         "labels do not fit",
     ),
     "a change to a label nobody has": (change([2], [0], [5]), "labels do not fit"),

@@ -20,9 +20,9 @@ from tests.fuzz.forging import (
     pack,
     put,
     run,
+    set_head,
     swap,
     swap_about,
-    tell,
 )
 from tests.fuzz.hostile_heads import Case
 
@@ -251,5 +251,5 @@ HARMLESS: dict[str, Maker] = {
     "a removal of the removed": forged(remove_again),
     "a removal of what was written as removed": forged(put("entries", "labels", 1, -2)),
     "labels told again": forged(swap_about("lesson", '["a","new","b"]', 2)),
-    "a head with more to say": forged(tell("more", {"x": [1]})),
+    "a head with more to say": forged(set_head("more", {"x": [1]})),
 }

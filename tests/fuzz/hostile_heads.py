@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.fuzz.forging import Edit, Forgery, run, tell
+from tests.fuzz.forging import Edit, Forgery, run, set_head
 
 Case = tuple[Edit, str]
 BOMB = "[" * 100_000 + "]" * 100_000
@@ -37,9 +37,9 @@ def say(text: str | bytes) -> Edit:
     return edit
 
 
-def claim_head(**told: Any) -> Edit:
+def claim_head(**fields: Any) -> Edit:
     """Let the head say this, whatever is true."""
-    return lambda forgery: forgery.told.update(told)
+    return lambda forgery: forgery.claimed.update(fields)
 
 
 def forget(name: str) -> Edit:
@@ -47,7 +47,7 @@ def forget(name: str) -> Edit:
 
 
 NO_HEADS: dict[str, Case] = {
-    "lessons that say they weigh nothing": (tell("lesson_bytes", 0), "outgrows"),
+    "lessons that say they weigh nothing": (set_head("lesson_bytes", 0), "outgrows"),
     "head empty": (say(""), "head is damaged"),
     "head no JSON": (say("everhash"), "head is damaged"),
     "head a list": (say("[]"), "head is damaged"),
@@ -61,8 +61,8 @@ NO_HEADS: dict[str, Case] = {
     "head whose checksum is a text": (run("UPDATE head SET checksum = 'x'"), "head is damaged"),
     "two heads": (run("INSERT INTO head SELECT 2, about, checksum FROM head"), "head is damaged"),
     "no head": (run("DELETE FROM head"), "head is damaged"),
-    "head of another format": (tell("format", "everhash-index"), "head is damaged"),
-    "head of another version": (tell("version", 2), "head is damaged"),
+    "head of another format": (set_head("format", "everhash-index"), "head is damaged"),
+    "head of another version": (set_head("version", 2), "head is damaged"),
     **{f"head without {name}": (forget(name), "damaged") for name in FIELDS},
 }
 LYING_HEADS: dict[str, Case] = {
@@ -71,38 +71,41 @@ LYING_HEADS: dict[str, Case] = {
     "another tally": (claim_head(tally=0), "parts are missing"),
     "tally a text": (claim_head(tally="0"), "head is damaged"),
     "tally beyond any number": (claim_head(tally=10**1000), "parts are missing"),
-    "commit negative": (tell("commit", -1), "commit is before"),
-    "commit beyond any number": (tell("commit", 2**63), "commit"),
-    "commit before its parts": (tell("commit", 1), "commit is before"),
-    "places a text": (tell("places", "12"), "head: it is damaged"),
-    "places a float": (tell("places", 12.0), "head: it is damaged"),
-    "lessons true": (tell("lessons", True), "head: it is damaged"),
-    "places negative": (tell("places", -1), "head: it is damaged"),
-    "places beyond the largest": (tell("places", 2**31), "more entries than a collection can have"),
-    "places huge": (tell("places", 10**30), "head"),
-    "places one more": (tell("places", 13), "some are missing"),
-    "places one less": (tell("places", 11), "some are missing"),
-    "lessons fewer": (tell("lessons", 0), "lesson parts"),
-    "lessons more": (tell("lessons", 4), "lesson parts"),
-    "lessons a billion": (tell("lessons", 10**9), "lesson parts"),
-    "lessons huge": (tell("lessons", 10**30), "head"),
-    "changes fewer": (tell("changes", 0), "change parts"),
-    "changes a billion": (tell("changes", 10**9), "change parts"),
-    "changed another": (tell("changed", 3), "changed entries"),
-    "changed negative": (tell("changed", -2), "head: it is damaged"),
-    "model_bytes more": (tell("model_bytes", 10**15), "model"),
-    "model_bytes none": (tell("model_bytes", 0), "model"),
-    "lesson_bytes more": (tell("lesson_bytes", 10**15), "outgrew the model"),
-    "epoch huge": (tell("epoch", 10**30), "head"),
-    "folds huge": (tell("folds", 2**63), "head"),
-    "options a list": (tell("options", []), "head: it is damaged"),
-    "options unknown": (tell("options.command", "rm"), "head: it is damaged"),
-    "coding unknown": (tell("options.coding", "half"), "head: it is damaged"),
-    "coding a list": (tell("options.coding", ["home"]), "head: it is damaged"),
-    "coding another": (tell("options.coding", "full"), "codes"),
-    "keep_features a number": (tell("options.keep_features", 1), "head: it is damaged"),
-    "keep_features off": (tell("options.keep_features", False), "features"),
-    "certify a text": (tell("options.certify", "yes"), "head: it is damaged"),
-    "refreshed a number": (tell("refreshed", 7), "head: it is damaged"),
-    "refreshed a list": (tell("refreshed", [[[[1]]]]), "head: it is damaged"),
+    "commit negative": (set_head("commit", -1), "commit is before"),
+    "commit beyond any number": (set_head("commit", 2**63), "commit"),
+    "commit before its parts": (set_head("commit", 1), "commit is before"),
+    "places a text": (set_head("places", "12"), "head: it is damaged"),
+    "places a float": (set_head("places", 12.0), "head: it is damaged"),
+    "lessons true": (set_head("lessons", True), "head: it is damaged"),
+    "places negative": (set_head("places", -1), "head: it is damaged"),
+    "places beyond the largest": (
+        set_head("places", 2**31),
+        "more entries than a collection can have",
+    ),
+    "places huge": (set_head("places", 10**30), "head"),
+    "places one more": (set_head("places", 13), "some are missing"),
+    "places one less": (set_head("places", 11), "some are missing"),
+    "lessons fewer": (set_head("lessons", 0), "lesson parts"),
+    "lessons more": (set_head("lessons", 4), "lesson parts"),
+    "lessons a billion": (set_head("lessons", 10**9), "lesson parts"),
+    "lessons huge": (set_head("lessons", 10**30), "head"),
+    "changes fewer": (set_head("changes", 0), "change parts"),
+    "changes a billion": (set_head("changes", 10**9), "change parts"),
+    "changed another": (set_head("changed", 3), "changed entries"),
+    "changed negative": (set_head("changed", -2), "head: it is damaged"),
+    "model_bytes more": (set_head("model_bytes", 10**15), "model"),
+    "model_bytes none": (set_head("model_bytes", 0), "model"),
+    "lesson_bytes more": (set_head("lesson_bytes", 10**15), "outgrew the model"),
+    "epoch huge": (set_head("epoch", 10**30), "head"),
+    "folds huge": (set_head("folds", 2**63), "head"),
+    "options a list": (set_head("options", []), "head: it is damaged"),
+    "options unknown": (set_head("options.command", "rm"), "head: it is damaged"),
+    "coding unknown": (set_head("options.coding", "half"), "head: it is damaged"),
+    "coding a list": (set_head("options.coding", ["home"]), "head: it is damaged"),
+    "coding another": (set_head("options.coding", "full"), "codes"),
+    "keep_features a number": (set_head("options.keep_features", 1), "head: it is damaged"),
+    "keep_features off": (set_head("options.keep_features", False), "features"),
+    "certify a text": (set_head("options.certify", "yes"), "head: it is damaged"),
+    "refreshed a number": (set_head("refreshed", 7), "head: it is damaged"),
+    "refreshed a list": (set_head("refreshed", [[[[1]]]]), "head: it is damaged"),
 }

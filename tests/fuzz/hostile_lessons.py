@@ -20,9 +20,9 @@ from tests.fuzz.forging import (
     drop,
     pack,
     restart,
+    set_head,
     swap,
     swap_about,
-    tell,
 )
 from tests.fuzz.hostile_heads import BOMB, Case
 
@@ -107,7 +107,9 @@ def model_of(dim: int, bits: int = 3, **options: Any) -> bytes:
 
 
 def another(model: bytes) -> Edit:
-    return both(data("model", model), tell("model_bytes", len(model)), tell("lesson_bytes", 0))
+    return both(
+        data("model", model), set_head("model_bytes", len(model)), set_head("lesson_bytes", 0)
+    )
 
 
 def outgrown(labels: int, dim: int, **options: Any) -> Edit:

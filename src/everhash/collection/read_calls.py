@@ -174,17 +174,10 @@ class ReadCalls:
         explain: bool = False,
         payloads: bool = False,
     ) -> Matches:
-        """Return the k nearest entries of each query; see `Index.search`.
+        """Return the k nearest entries of each query; see `Index.search` for the options.
 
-        Args:
-            X: (n, d) rows, or packed codes of the current mapping (Hamming distance only).
-            k: how many, at most 1,000.
-            distance: "asymmetric" (the query's margins count) or "hamming".
-            labels: only entries with one of these labels.
-            ids: only these entries.
-            explain: say for each match why.
-            payloads: return the payloads of the entries found too. They are read from the file:
-                the search waits for a commit that is under way, and a reader catches up first.
+        With `payloads` the matches have the payloads of the entries found. These are read from the
+        file: the search waits for a commit that is under way, and a reader catches up first.
         """
         only = {"labels": _drawn(labels), "ids": _drawn(ids), "explain": explain}
         return self._search(lambda index: index.search(X, k, distance, **only), payloads=payloads)
