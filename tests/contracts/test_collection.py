@@ -59,11 +59,12 @@ def assert_same(one: Collection, other: Collection) -> None:
         assert {**vars(mine), "codeword": None} == {**vars(theirs), "codeword": None}
         np.testing.assert_array_equal(mine.codeword, theirs.codeword)
     for distance in ("hamming", "asymmetric"):
-        a, b = (col.search(PROBES, 7, distance) for col in (one, other))
+        a, b = (col.search(PROBES, 7, distance, payloads=True) for col in (one, other))
         np.testing.assert_array_equal(a.ids, b.ids)
         np.testing.assert_array_equal(a.distances, b.distances)
         np.testing.assert_array_equal(a.labels, b.labels)
         np.testing.assert_array_equal(a.novelty, b.novelty)
+        assert a.payloads == b.payloads
 
 
 class CollectionMachine(RuleBasedStateMachine):

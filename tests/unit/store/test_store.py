@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ from safetensors.numpy import load
 
 from everhash.errors import (
     CollectionFileError,
+    DiskFullError,
     LockedError,
     OptionError,
     ReadOnlyError,
@@ -126,6 +130,59 @@ def test_a_copy_holds_the_same(tmp_path: Path) -> None:
     assert copy.parts == store.parts
     copy.close()
     store.close()
+
+
+def test_a_copy_is_of_the_last_commit_whoever_is_writing(tmp_path: Path) -> None:
+    store = make(tmp_path / "s")
+    with store.transaction() as change:
+        change.put(PartKey("x", 1), 2, b"two")
+        store.copy_to(tmp_path / "during")
+    store.copy_to(tmp_path / "after")
+    for name, parts in (("during", 1), ("after", 2)):
+        copy = Store.open(tmp_path / name, readonly=True)
+        assert len(copy.parts) == parts
+        assert copy.about["file"] != store.about["file"], "no log of the original is applied to it"
+        copy.close()
+    reader = Store.open(tmp_path / "s", readonly=True)
+    store.close()
+    reader.copy_to(tmp_path / "read")
+    reader.close()
+    with pytest.raises(ReadOnlyError, match="is closed"):
+        reader.copy_to(tmp_path / "closed")
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["after", "during", "read", "s"], "nothing is left beside them"
+
+
+def test_a_full_disk_has_an_error_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make(tmp_path / "s")
+    pages = store.run("PRAGMA page_count").fetchone()[0]
+    store.run(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(DiskFullError, match="the disk is full"), store.transaction() as change:
+        change.put(PartKey("x", 1), 0, bytes(1_000_000))
+    for code, error in ((errno.ENOSPC, DiskFullError), (errno.EACCES, StoreError)):
+
+        def refuse(*_: Any, code: int = code) -> NoReturn:
+            raise OSError(code, os.strerror(code))
+
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "link", refuse)
+            with pytest.raises(StoreError) as caught:
+                store.copy_to(tmp_path / "copy")
+        assert type(caught.value) is error
+    store.close()
+
+
+def test_a_system_without_flock_keeps_no_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Windows; a store in memory needs no lock."""
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with pytest.raises(StoreError, match="this system has no flock"):
+        make(tmp_path / "s")
+    assert list(tmp_path.iterdir()) == []
+    make(None).close()
 
 
 @pytest.mark.parametrize("durability", ["commit", "interval:20ms", "interval:1s", "none"])
