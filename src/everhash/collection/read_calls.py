@@ -30,13 +30,13 @@ PAGE_ENTRIES = 8192
 
 
 class ReadCalls:
-    """What a collection answers, whether or not it may be changed.
+    """The calls of a collection that change nothing.
 
-    Two locks, always taken in this order:
+    There are two locks, always taken in this order:
 
-        _writer_lock    a call that changes the collection has it until its commit is on the disk,
-                        and a call that reads the file has it because there is one connection
-        _state_lock     hasher and index in memory; let go during a commit, so that searches go on
+        _writer_lock    the file and its one connection: for a call that reads it, and for one that
+                        changes the collection, until its commit is on the disk
+        _state_lock     hasher and index in memory; released during a commit, so that searches go on
     """
 
     def __init__(self, store: Store) -> None:
@@ -78,9 +78,9 @@ class ReadCalls:
 
     @contextmanager
     def _in_file(self) -> Iterator[None]:
-        """Keep the file at one state that memory has too; a reader catches up first.
+        """Keep the file at the state that memory has, to read from it; a reader catches up first.
 
-        What a reader's older state needs of the file may be gone by now.
+        What the older state of a reader needs may have left the file.
         """
         with self._writer_lock:
             with self._state_lock:
