@@ -9,6 +9,6 @@ bodies.py            what a body holds: JSON, .npy, Arrow; schemas.py and fields
 *_routes.py          one function a route; the table of routes is everhash.wire.routes
 batching.py          single queries searched together
 chunked_search.py    large requests, in chunks that keep nobody waiting
-service.py           the collection behind two threads: one searches, one writes
+service.py           the collection behind threads: one searches, one writes, one reads
 openapi.py, docs_page.py   the routes, for programs and for people
 """

@@ -1,4 +1,4 @@
-"""Searches for one request alone, in the search thread, with answers of bounded size.
+"""Searches for one request alone, with answers of bounded size.
 
 A request may ask for so much that others would wait for seconds. So it is searched in chunks, each
 of them a call of its own that takes a moment; between two of them the thread does what else waits.
@@ -27,8 +27,8 @@ from everhash.wire.matches import FlatMatches
 
 Queries = NDArray[np.float32] | list[Any]
 """Rows, or ids of entries."""
-Read = Callable[[Callable[[Collection], Any]], Awaitable[Any]]
-"""Makes a call in the search thread."""
+Run = Callable[[Callable[[Collection], Any]], Awaitable[Any]]
+"""Makes a call in a thread."""
 FIRST_CHUNK = 32
 """Queries of the first chunk of a kind of search; one, if it has to be explained."""
 CHUNK_SECONDS = 0.05
@@ -48,6 +48,8 @@ class SearchPlan(NamedTuple):
     arrow: bool
     """As a table instead of JSON."""
     explain: bool
+    reads_file: bool
+    """Whether payloads or features are read, which may wait for a commit."""
     max_chunk: int = limits.QUERIES
     """Queries of a chunk."""
 
@@ -56,22 +58,24 @@ class ChunkedSearch:
     """Answers requests chunk by chunk, and remembers how large chunks may be.
 
     Args:
-        read: makes a call in the search thread.
+        search: makes a call in the search thread.
+        read: makes a call in the thread that may wait for the file.
     """
 
-    def __init__(self, read: Read) -> None:
-        self._read = read
+    def __init__(self, search: Run, read: Run) -> None:
+        self._search, self._read = search, read
         self._sizes: dict[Hashable, int] = {}
 
     async def find(self, queries: Queries, plan: SearchPlan, receive: Any) -> bytes:
         """Return the answer to a request; `receive` returns when its client leaves."""
         answer, start, leaving = _Answer(plan), 0, None
+        run = self._read if plan.reads_file else self._search
         try:
             while True:
                 size = self._size(plan)
                 chunk, last = queries[start : start + size], start + size >= len(queries)
                 call = partial(answer.search, queries=chunk, last=last)
-                seconds, content = await self._read(call)
+                seconds, content = await run(call)
                 self._adapt(plan.kind, size, len(chunk), seconds)
                 if last:
                     return bytes(content)

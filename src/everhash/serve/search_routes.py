@@ -38,7 +38,9 @@ async def search(service: Service, scope: Any, receive: Any) -> Reply:
     _check_explain(request, arrow=arrow)
     sizes = request.k.bit_length(), len(request.within or ()).bit_length()
     kind = (sizes, request.ids is None, request.distance, request.explain, request.payloads)
-    plan = SearchPlan(partial(_nearest, request=request), kind, arrow, request.explain)
+    reads_file = request.payloads or request.ids is not None
+    find = partial(_nearest, request=request)
+    plan = SearchPlan(find, kind, arrow, request.explain, reads_file)
     return await service.chunked.find(queries, plan, receive), ARROW if arrow else JSON
 
 
@@ -66,9 +68,10 @@ async def search_radius(service: Service, scope: Any, receive: Any) -> Reply:
     arrow = _wants_arrow(scope)
     queries = _rows(service, request.rows)
     _check_explain(request, arrow=arrow)
-    most = max(1, RADIUS_CELLS // max(1, await service.read(len)))  # each may find all there are
+    most = max(1, RADIUS_CELLS // max(1, await service.search(len)))  # each may find all there are
     kind = ("radius", request.distance, request.explain, request.payloads)
-    plan = SearchPlan(partial(_within, request=request), kind, arrow, request.explain, most)
+    find = partial(_within, request=request)
+    plan = SearchPlan(find, kind, arrow, request.explain, request.payloads, most)
     return await service.chunked.find(queries, plan, receive), ARROW if arrow else JSON
 
 

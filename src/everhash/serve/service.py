@@ -1,4 +1,4 @@
-"""The collection behind two threads: one searches and reads, one writes in order.
+"""The collection behind three threads: one searches, one writes in order, one reads the file.
 
 The event loop never calls the collection itself.
 """
@@ -65,7 +65,7 @@ class Service:
         """The uvicorn server, once it runs: `should_exit` says that it stops, and makes it."""
         self._source = source
         self._collection: Collection | None = None
-        self.chunked = ChunkedSearch(self.read)
+        self.chunked = ChunkedSearch(self.search, self.read)
         self._tasks: set[asyncio.Task[None]] = set()
         self._refreshing = asyncio.Lock()
         self._changed = False
@@ -75,9 +75,10 @@ class Service:
     def start(self) -> None:
         """Begin to open the collection; until it is open, requests are refused as busy."""
         self._writer = ThreadPoolExecutor(1, "everhash-write")
-        self._reader = ThreadPoolExecutor(1, "everhash-search")
+        self._searcher = ThreadPoolExecutor(1, "everhash-search")
+        self._reader = ThreadPoolExecutor(1, "everhash-read")
         self._decoder = ThreadPoolExecutor(1, "everhash-decode")
-        self.nearest = SearchBatcher(self._reader, self._search_now, self.metrics).nearest
+        self.nearest = SearchBatcher(self._searcher, self._search_now, self.metrics).nearest
         self._begin(self._open())
 
     async def _open(self) -> None:
@@ -117,7 +118,7 @@ class Service:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for executor in (self._decoder, self._reader, self._writer):
+        for executor in (self._decoder, self._searcher, self._reader, self._writer):
             await asyncio.to_thread(executor.shutdown)
         await asyncio.to_thread(self.close_collection)
 
@@ -141,8 +142,12 @@ class Service:
             raise busy("the service is starting or stopping")
         return self._collection
 
+    async def search(self, call: Callable[[Collection], T]) -> T:
+        """Return the result of a call that needs memory only: it never waits for a commit."""
+        return await _in(self._searcher, partial(call, self.collection))
+
     async def read(self, call: Callable[[Collection], T]) -> T:
-        """Return the result of a call that changes nothing, made in the search thread."""
+        """Return the result of a call that may read the file, and so may wait for a commit."""
         return await _in(self._reader, partial(call, self.collection))
 
     def _search_now(self, rows: NDArray[np.float32], k: int, distance: str) -> Matches:
@@ -170,7 +175,7 @@ class Service:
 
     async def stats(self) -> dict[str, Any]:
         """Return the stats of the collection and of the service."""
-        return await self.read(partial(stats_of, readonly=self.readonly))
+        return await self.search(partial(stats_of, readonly=self.readonly))
 
     async def _pulse(self) -> None:
         """Publish stats once they have changed, at most four times a second."""
