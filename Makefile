@@ -1,18 +1,23 @@
-# make demo and make test work on a fresh machine with Python 3.11, pip and make.
+# make demo and make test work on a fresh machine with Python 3.11 to 3.13, pip and make.
+# Each set of extras is installed once; a second run goes straight to work.
 PYTHON ?= python3
 BIN := .venv/bin
-CORE := .venv/.core
+DEMO := .venv/.demo
 DEV := .venv/.dev
 BENCH := .venv/.bench
+PYTEST := $(BIN)/pytest -n auto --maxprocesses 8 --dist loadfile
 
-.PHONY: demo test check bench clean
+.PHONY: demo test test-all check bench clean
 
-demo: $(CORE)
+demo: $(DEMO)
 	$(BIN)/everhash demo
 
 test: $(DEV)
 	$(BIN)/python -m everhash.kernels
-	$(BIN)/pytest -n auto --maxprocesses 8 --dist loadfile
+	$(PYTEST) -m "not slow"
+
+test-all: test
+	$(PYTEST) -m slow
 
 check: $(DEV)
 	$(BIN)/ruff format --check .
@@ -38,17 +43,11 @@ clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis everhash-demo.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(CORE): pyproject.toml
+# Each of these sets includes the demo's, so setting up any of them sets up the demo too.
+$(DEMO): EXTRAS := cli,serve,plot
+$(DEV): EXTRAS := dev
+$(BENCH): EXTRAS := bench,serve
+$(DEMO) $(DEV) $(BENCH): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --editable .
-	touch $@
-
-$(DEV): pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --editable ".[dev]"
-	touch $(CORE) $@
-
-$(BENCH): pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --editable ".[bench]"
-	touch $(CORE) $@
+	$(BIN)/pip install --quiet --editable ".[$(EXTRAS)]"
+	touch $(DEMO) $@
