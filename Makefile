@@ -5,7 +5,7 @@ BIN := .venv/bin
 DEMO := .venv/.demo
 DEV := .venv/.dev
 BENCH := .venv/.bench
-PYTEST := $(BIN)/pytest -n auto --maxprocesses 8 --dist loadfile
+PYTEST := $(BIN)/pytest -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test test-all check bench clean
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pytest
@@ -31,6 +31,11 @@ def missing(what: str, how: str = PUT) -> NoReturn:
     pytest.skip(f"{what}: {how}")
 
 
+def slowly(*values: object) -> list[Any]:
+    """Return parameters that are tried by the slow tests only."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
+
+
 class Stream(NamedTuple):
     X: NDArray[np.float32]
     y: NDArray[np.int64]
@@ -40,6 +45,12 @@ class Stream(NamedTuple):
 def warm_kernels() -> None:
     """Compile once, outside any test's time."""
     kernels.load()
+
+
+@pytest.fixture(params=["some", *slowly("all")])
+def thorough(request: pytest.FixtureRequest) -> bool:
+    """Whether to try all cases; a test with many runs once with some, and once slowly with all."""
+    return bool(request.param == "all")
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,18 @@ from tests.unit.serve.serving import serving
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
+
+
+def python_blocks(page: Path) -> list[str]:
+    """Return the Python examples of a page of Markdown."""
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+PAGES = [
+    page
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+    if python_blocks(page)
+]
 MAX_FILE_LINES, MAX_FUNCTION_LINES = 350, 60
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS_OF_ROOMS = {"cli": {"cli", "plot"}, "serve": {"serve"}, "bench": {"bench"}}
@@ -121,20 +133,17 @@ def test_all_extras_is_what_users_need_together() -> None:
     assert distributions(extras["all"]) == users
 
 
-def test_readme_and_docs_examples_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_readme_and_docs_examples_run(path: Path, tmp_path: Path) -> None:
     """Every Python block of README and docs, each page in a process of its own."""
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
-        blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-        if not blocks:
-            continue
-        run = subprocess.run(
-            [sys.executable, "-c", "\n".join(blocks)],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert run.returncode == 0, f"{page.name}: {run.stderr}"
+    run = subprocess.run(
+        [sys.executable, "-c", "\n".join(python_blocks(path))],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
 
 
 def test_the_session_in_the_readme_works_line_by_line(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tests.browser.collections import LABELS
 from tests.browser.conftest import Open
 from tests.browser.processes import Server, Servers
 from tests.browser.reading import MINUS, PHONE, TIMES, number, painted, until
+from tests.conftest import slowly
 
 GROUND = "getComputedStyle(document.body).backgroundColor"
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -121,6 +122,7 @@ def percent(share: float | None) -> str:
     return f"{Decimal(100 * share).quantize(Decimal('0.1'), ROUND_HALF_UP)} %"
 
 
+@pytest.mark.slow
 def test_without_a_record_no_accuracy_is_shown(wordy: Server, opened: Open) -> None:
     page = opened(wordy)
     until(lambda: number(page, "rows_learned") == 60)
@@ -167,7 +169,7 @@ def test_the_matrix_is_read_by_pointer_and_by_keys(shop: Server, opened: Open) -
     assert page.locator("#matrix-rows tr").count() == 100
 
 
-@pytest.mark.parametrize("name", ["digits_page", "shop", "wordy", "nothing"])
+@pytest.mark.parametrize("name", ["shop", *slowly("digits_page", "wordy", "nothing")])
 def test_a_phone_never_scrolls_sideways(
     name: str, request: pytest.FixtureRequest, opened: Open
 ) -> None:

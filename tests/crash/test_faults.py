@@ -25,24 +25,27 @@ from tests.crash.script import (
 )
 from tests.crash.trial import Trial, journal_of
 
-CALLS = 54
+FEW_CALLS, ALL_CALLS = 16, 54
+"""Calls of a short script, which has all kinds, and of a long one."""
 KINDS = ("write", "sync", "truncate", "read")
 ALL = 60
 """Allocations that all fail one after the other; of those beyond only some do."""
 
 
-def test_a_call_that_the_disk_fails_changes_nothing(tmp_path: Path) -> None:
-    seen = apart(fail_files, str(tmp_path))
-    assert seen["calls"] == CALLS
+def test_a_call_that_the_disk_fails_changes_nothing(tmp_path: Path, thorough: bool) -> None:
+    calls = ALL_CALLS if thorough else FEW_CALLS
+    seen = apart(fail_files, str(tmp_path), calls, 300_000 if thorough else 100_000)
+    assert seen["calls"] == calls
     assert min(seen[f"{kind}: raised"] for kind in ("write", "sync", "read")) > 0
     assert min(seen[f"{kind}: went on"] for kind in KINDS) > 0, "the log was never written back"
 
 
-def test_a_call_that_gets_no_memory_changes_nothing(tmp_path: Path) -> None:
+def test_a_call_that_gets_no_memory_changes_nothing(tmp_path: Path, thorough: bool) -> None:
     """All allocations of a call up to number 60 fail, and about one of twenty beyond."""
-    seen = apart(fail_memory, str(tmp_path))
-    assert seen["calls"] == CALLS
-    assert seen["memory: raised"] > 1000
+    calls = ALL_CALLS if thorough else FEW_CALLS
+    seen = apart(fail_memory, str(tmp_path), calls)
+    assert seen["calls"] == calls
+    assert seen["memory: raised"] > 20 * calls
 
 
 def test_a_create_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -59,29 +62,29 @@ def test_verify_never_takes_a_lack_of_memory_for_damage(tmp_path: Path) -> None:
     apart(fail_verifications, str(tmp_path))
 
 
-def fail_files(folder: str) -> Counter[str]:
+def fail_files(folder: str, calls: int, log: int) -> Counter[str]:
     """Fail every operation of every kind in every call; in every other one, all after it too."""
     faults = inject_into_files()
-    use_small_parts(log=300_000)
-    trial = Trial(Path(folder, "a.ever"), write_script(CALLS, seed=1), faults)
-    for number in range(CALLS):
+    use_small_parts(log=log)
+    trial = Trial(Path(folder, "a.ever"), write_script(calls, seed=1), faults)
+    for number in range(calls):
         for kind in KINDS:
             trial.make(number, kind, count(1), lasting=number % 2 == 1)
             if kind != KINDS[-1]:
                 trial.undo()
     trial.close()
-    return trial.seen + Counter(calls=CALLS)
+    return trial.seen + Counter(calls=calls)
 
 
-def fail_memory(folder: str) -> Counter[str]:
+def fail_memory(folder: str, calls: int) -> Counter[str]:
     """Fail allocations in every call; in every other one, all after it too."""
     faults, rng = inject_into_memory(), random.Random(5)
     use_small_parts()
-    trial = Trial(Path(folder, "a.ever"), write_script(CALLS, seed=1), faults)
-    for number in range(CALLS):
+    trial = Trial(Path(folder, "a.ever"), write_script(calls, seed=1), faults)
+    for number in range(calls):
         trial.make(number, "memory", with_gaps(rng), lasting=number % 2 == 1)
     trial.close()
-    return trial.seen + Counter(calls=CALLS)
+    return trial.seen + Counter(calls=calls)
 
 
 def with_gaps(rng: random.Random, step: int = 40) -> Iterator[int]:

@@ -46,7 +46,10 @@ SHORTEST, LONGEST = 0.0002, 0.15
 @pytest.mark.parametrize(
     ("durability", "rounds"), [("commit", 220), ("interval:50ms", 60), ("none", 60)]
 )
-def test_sigkill_loses_nothing_acknowledged(tmp_path: Path, durability: str, rounds: int) -> None:
+def test_sigkill_loses_nothing_acknowledged(
+    tmp_path: Path, durability: str, rounds: int, thorough: bool
+) -> None:
+    rounds = rounds if thorough else rounds // 5
     seen = apart(kill_writers, str(tmp_path), durability, rounds)
     assert seen["rounds"] == rounds
     assert seen["acknowledged"] > rounds / 10
@@ -54,15 +57,15 @@ def test_sigkill_loses_nothing_acknowledged(tmp_path: Path, durability: str, rou
 
 
 def test_sigkill_at_every_write_sync_and_truncation_loses_nothing_acknowledged(
-    tmp_path: Path,
+    tmp_path: Path, thorough: bool
 ) -> None:
-    seen = apart(kill_at_operations, str(tmp_path))
+    seen = apart(kill_at_operations, str(tmp_path), 18 if thorough else 6)
     assert min(seen[kind] for kind in ("write", "sync", "truncate")) > 0
     assert min(seen[kind] for kind in ("in flight, kept", "in flight, dropped")) > 0
 
 
-def test_a_killed_refresh_is_there_in_full_or_not_at_all(tmp_path: Path) -> None:
-    seen = apart(kill_refreshes, str(tmp_path), 30)
+def test_a_killed_refresh_is_there_in_full_or_not_at_all(tmp_path: Path, thorough: bool) -> None:
+    seen = apart(kill_refreshes, str(tmp_path), 30 if thorough else 10)
     assert seen["in flight, dropped"] > 0
     assert seen["acknowledged"] + seen["in flight, kept"] > 0
 
@@ -123,11 +126,11 @@ def look_after(path: Path, script: Script, done: int, when: str) -> int:
     return int(found != possible[0])
 
 
-def kill_at_operations(folder: str) -> Counter[str]:
+def kill_at_operations(folder: str, calls: int) -> Counter[str]:
     """Kill a child at its n-th write, sync or truncation, three calls and a close long."""
     faults, seen = inject_into_files(), Counter(NOTHING)
     use_small_parts(log=300_000)
-    script = write_script(18, seed=8)
+    script = write_script(calls, seed=8)
     base, path = Path(folder, "base.ever"), Path(folder, "copy.ever")
     create(base).close()
     for start in range(0, len(script.calls), 3):

@@ -73,8 +73,8 @@ def test_a_reader_refuses_every_call_that_writes(tmp_path: Path) -> None:
     check_state(observe_file(path), script().states[-1], when="refused")
 
 
-def test_of_many_who_create_one_file_one_does(tmp_path: Path) -> None:
-    apart(create_together, str(tmp_path), 20)
+def test_of_many_who_create_one_file_one_does(tmp_path: Path, thorough: bool) -> None:
+    apart(create_together, str(tmp_path), 20 if thorough else 5)
 
 
 def create_together(folder: str, rounds: int) -> None:

@@ -98,15 +98,18 @@ def test_the_files_to_damage_hold_everything_and_leave_no_log(small: Path, large
         assert kinds(copy) == KINDS
 
 
-def test_every_single_bit_flip_of_a_small_file_is_noticed_or_harmless(small: Path) -> None:
-    counts = flip(small, range(8 * small.stat().st_size), word=8)
+def test_every_single_bit_flip_of_a_small_file_is_noticed_or_harmless(
+    small: Path, thorough: bool
+) -> None:
+    counts = flip(small, range(0, 8 * small.stat().st_size, 1 if thorough else 41), word=8)
     assert counts["open"] > counts["harmless"] > counts["verify"] > 0
 
 
-def test_ten_thousand_bit_flips_of_a_large_file_are_noticed_or_harmless(large: Path) -> None:
-    bits = np.random.default_rng(0).choice(8 * large.stat().st_size, 10_000, replace=False)
+def test_bit_flips_of_a_large_file_are_noticed_or_harmless(large: Path, thorough: bool) -> None:
+    flips = 10_000 if thorough else 400
+    bits = np.random.default_rng(0).choice(8 * large.stat().st_size, flips, replace=False)
     counts = flip(large, sorted(bits.tolist()), word=32)
-    assert min(counts["open"], counts["verify"], counts["harmless"]) > 500
+    assert min(counts["open"], counts["verify"], counts["harmless"]) > flips / 20
 
 
 def verdicts(original: Path, contents: Iterable[bytes]) -> list[str]:

@@ -205,10 +205,23 @@ def some_edit(data: st.DataObject, forgery: Forgery) -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=300)
+@settings(max_examples=50)
 def test_any_forgery_is_refused_or_named_or_can_be_worked_with(
     data: st.DataObject, victim: Path, tmp_path: Path
 ) -> None:
+    check_any_forgery(data, victim, tmp_path)
+
+
+@pytest.mark.slow
+@given(data=st.data())
+@settings(max_examples=300)
+def test_many_forgeries_are_refused_or_named_or_can_be_worked_with(
+    data: st.DataObject, victim: Path, tmp_path: Path
+) -> None:
+    check_any_forgery(data, victim, tmp_path)
+
+
+def check_any_forgery(data: st.DataObject, victim: Path, tmp_path: Path) -> None:
     forgery = Forgery(victim)
     for _ in range(data.draw(st.integers(1, 2))):
         some_edit(data, forgery)

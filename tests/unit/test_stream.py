@@ -170,7 +170,7 @@ def nested(depth: int) -> Any:
         (["cat", pd.NA], "row 1: a NAType cannot be a label"),
         (["cat", pd.NaT], "row 1: a NaTType cannot be a label"),
         (["cat", AlwaysAmbiguous()], "row 1: a AlwaysAmbiguous cannot be a label"),
-        (["cat", np.datetime64("NaT")], "row 1: a datetime64 cannot be a label"),
+        (["cat", np.datetime64("NaT", "D")], "row 1: a datetime64 cannot be a label"),
         (["cat", float("nan")], "NaN or infinity in row 1"),
         (["cat", np.float32("inf")], "NaN or infinity in row 1"),
         (["cat", {1, float("-inf")}], "NaN or infinity in row 1"),
