@@ -16,10 +16,16 @@ import pytest
 
 import everhash
 from everhash import errors
+from tests.conftest import slowly
 from tests.unit.serve.serving import serving
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    """Return the path of a file in the repository."""
+    return path.relative_to(ROOT).as_posix()
 
 
 def python_blocks(page: Path) -> list[str]:
@@ -79,7 +85,7 @@ def test_every_error_is_documented_and_has_an_exit_code() -> None:
         assert 1 <= errors.exit_code(error.__new__(error)) <= 10
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
 def test_no_source_runs_code_from_data_and_none_is_too_long(path: Path) -> None:
     text = path.read_text()
     banned = r"import pickle|pickle\.load|allow_pickle=True|(?<![\w.])(eval|exec)\("
@@ -115,7 +121,7 @@ def imported(path: Path) -> Iterator[str]:
                 yield module.partition(".")[0]
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
 def test_every_import_is_of_a_declared_dependency(path: Path) -> None:
     """Of the base install, or of an extra that the file's folder may count on."""
     room = path.relative_to(ROOT / "src" / "everhash").parts[0]
@@ -133,7 +139,7 @@ def test_all_extras_is_what_users_need_together() -> None:
     assert distributions(extras["all"]) == users
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("path", PAGES[:1] + slowly(*PAGES[1:]), ids=name_of)
 def test_readme_and_docs_examples_run(path: Path, tmp_path: Path) -> None:
     """Every Python block of README and docs, each page in a process of its own."""
     run = subprocess.run(

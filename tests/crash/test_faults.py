@@ -10,8 +10,11 @@ from functools import partial
 from itertools import accumulate, count, repeat
 from pathlib import Path
 
+import pytest
+
 import everhash
 from everhash.errors import StoreError
+from tests.conftest import slowly
 from tests.crash.apart import apart
 from tests.crash.injection import Faults, inject_into_files, inject_into_memory
 from tests.crash.script import (
@@ -48,14 +51,14 @@ def test_a_call_that_gets_no_memory_changes_nothing(tmp_path: Path, thorough: bo
     assert seen["memory: raised"] > 20 * calls
 
 
-def test_a_create_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
-    apart(fail_creates, str(tmp_path), False)
-    apart(fail_creates, str(tmp_path), True)
+@pytest.mark.parametrize("memory", [False, *slowly(True)])
+def test_a_create_that_fails_leaves_nothing_behind(tmp_path: Path, memory: bool) -> None:
+    apart(fail_creates, str(tmp_path), memory)
 
 
-def test_an_open_that_fails_can_be_repeated(tmp_path: Path) -> None:
-    apart(fail_opens, str(tmp_path), False)
-    apart(fail_opens, str(tmp_path), True)
+@pytest.mark.parametrize("memory", [False, *slowly(True)])
+def test_an_open_that_fails_can_be_repeated(tmp_path: Path, memory: bool) -> None:
+    apart(fail_opens, str(tmp_path), memory)
 
 
 def test_verify_never_takes_a_lack_of_memory_for_damage(tmp_path: Path) -> None:

@@ -25,9 +25,16 @@ from everhash.index import labels
 from tests.conftest import Stream
 
 
-@pytest.fixture
-def hasher(digits: Stream) -> OnlineHasher:
+@pytest.fixture(scope="module")
+def learned(digits: Stream) -> OnlineHasher:
     return OnlineHasher(bits=16, labels_per_cycle=4).partial_fit(digits.X[:1200], digits.y[:1200])
+
+
+@pytest.fixture
+def hasher(learned: OnlineHasher) -> OnlineHasher:
+    from copy import deepcopy
+
+    return deepcopy(learned)
 
 
 @pytest.fixture
