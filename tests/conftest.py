@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from everhash import kernels
 
 settings.register_profile(
-    "everhash", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    "everhash",
+    deadline=None,  # nor too_slow: other work on the machine is no failure of a test
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 settings.load_profile("everhash")
 
