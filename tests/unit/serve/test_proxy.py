@@ -21,6 +21,7 @@ from tests.unit.client.scripted_service import CERTIFICATE
 from tests.unit.serve.serving import DIM, filled, serving, until
 
 CONFIGURATION = Path(__file__).parents[3] / "docs" / "nginx.conf"
+TRUSTED = ssl.create_default_context(cadata=CERTIFICATE[CERTIFICATE.index("-----BEGIN CERT") :])
 NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
 
 
@@ -60,7 +61,7 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 def answers(port: int) -> bool:
     try:
-        return httpx.get(f"https://localhost:{port}/live", verify=False).status_code == 200
+        return httpx.get(f"https://localhost:{port}/live", verify=TRUSTED).status_code == 200
     except httpx.TransportError:
         return False
 
@@ -79,13 +80,13 @@ def test_the_client_works_through_it(
 
 def test_events_arrive_as_they_happen(proxy: int) -> None:
     with (
-        httpx.Client(base_url=f"https://localhost:{proxy}", verify=False, timeout=20) as client,
+        httpx.Client(base_url=f"https://localhost:{proxy}", verify=TRUSTED, timeout=20) as client,
         client.stream("GET", "/events") as events,
     ):
         lines = events.iter_lines()
         assert next(lines) == "event: stats"
         body = {"ids": [1], "labels": ["soon"]}
-        answer = httpx.post(f"https://localhost:{proxy}/label", json=body, verify=False)
+        answer = httpx.post(f"https://localhost:{proxy}/label", json=body, verify=TRUSTED)
         assert answer.status_code == 200
         while next(lines) != "event: labelled":
             pass
@@ -103,7 +104,7 @@ def test_connections_of_one_address_are_limited(proxy: int) -> None:
     with ExitStack() as stack:
         for _ in range(40):
             client = stack.enter_context(
-                httpx.Client(base_url=f"https://localhost:{proxy}", verify=False, timeout=20)
+                httpx.Client(base_url=f"https://localhost:{proxy}", verify=TRUSTED, timeout=20)
             )
             seen.append(stack.enter_context(client.stream("GET", "/events")).status_code)
     assert set(seen) == {200, 503}
@@ -112,11 +113,9 @@ def test_connections_of_one_address_are_limited(proxy: int) -> None:
 
 
 def test_a_body_that_is_too_large_is_refused(proxy: int) -> None:
-    trusting = ssl.create_default_context()
-    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
     with (
         socket.create_connection(("127.0.0.1", proxy), 20) as bare,
-        trusting.wrap_socket(bare) as connection,
+        TRUSTED.wrap_socket(bare, server_hostname="localhost") as connection,
     ):
         head = f"POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Length: {65 << 20}\r\n\r\n"
         connection.sendall(head.encode())
