@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from everhash.learn.blas import one_thread
 from everhash.learn.exact import ExactLearner
 from everhash.learn.few import FewRows
-from everhash.learn.model_format import MOST, Arrays, array_of, count_of, require
+from everhash.learn.model_format import MAX_COUNT, Arrays, array_of, count_of, require
 from everhash.learn.record import DOUBLINGS, Record
 from everhash.learn.remembered import FEW
 from everhash.learn.ridge import PENALTIES, Factor, solve_few
@@ -32,7 +32,7 @@ from everhash.stream import LARGEST
 
 Doubles = NDArray[np.float64]
 
-LARGEST_WEIGHT = 1e30
+MAX_WEIGHT = 1e30
 """No learning gets there; margins of larger functions could overflow."""
 COUNTED = ("lessons", "published_rows", "searched_rows")
 RECORDED = ("offered", "rows", "right", "loss")
@@ -90,13 +90,13 @@ def _narrow(numbers: Doubles) -> NDArray[Any]:
 def read(learner: ExactLearner, state: dict[str, Any], arrays: Arrays, n_cycles: int) -> None:
     """Bring the learner to where the file was written."""
     n, width = learner.n_labels, learner.view.width
-    d = count_of(state["n_features"], MOST)
+    d = count_of(state["n_features"], MAX_COUNT)
     require(
         d == learner.view.n_features, f"{d} features, but a center of {learner.view.n_features}"
     )
     for name in COUNTED:
-        setattr(learner, name, count_of(state[name], MOST))
-    learner.served.publications = count_of(state["publications"], MOST)
+        setattr(learner, name, count_of(state[name], MAX_COUNT))
+    learner.served.publications = count_of(state["publications"], MAX_COUNT)
     learner.penalty = count_of(state["penalty"], len(PENALTIES))
     memory = learner.memory
     learner.view = memory.view = memory.view.moved_to(array_of(arrays, "center", np.float32, 1))
@@ -111,7 +111,7 @@ def read(learner: ExactLearner, state: dict[str, Any], arrays: Arrays, n_cycles:
     if state["rows"] is None:
         _read_few(learner, arrays, n)
     else:
-        _read_sums(learner, arrays, count_of(state["rows"], MOST))
+        _read_sums(learner, arrays, count_of(state["rows"], MAX_COUNT))
     _read_served(learner, arrays, n_cycles)
     if _flag(state["has_inverse"]):
         _read_inverse(learner, arrays)
@@ -119,7 +119,7 @@ def read(learner: ExactLearner, state: dict[str, Any], arrays: Arrays, n_cycles:
 
 def _read_record(record: Record, state: dict[str, Any], arrays: Arrays, n: int) -> None:
     for name in RECORDED:
-        setattr(record, name, count_of(state[name], MOST))
+        setattr(record, name, count_of(state[name], MAX_COUNT))
     require(record.right <= record.rows <= record.offered, "more rows were right than there are")
     heat = state["inverse_temperature"]
     require(isinstance(heat, float) and 0.5 <= heat <= 2.0**DOUBLINGS, f"temperature {heat!r:.20}")
@@ -175,7 +175,7 @@ def _read_sums(learner: ExactLearner, arrays: Arrays, rows: int) -> None:
 def _read_served(learner: ExactLearner, arrays: Arrays, n_cycles: int) -> None:
     served, n = learner.served, learner.n_labels
     weights = array_of(arrays, "classifiers", np.float32, 2, (n, learner.view.width))
-    require(bool((np.abs(weights) < LARGEST_WEIGHT).all()), "classifiers that no learning gives")
+    require(bool((np.abs(weights) < MAX_WEIGHT).all()), "classifiers that no learning gives")
     served.restore(weights, array_of(arrays, "changes", np.int64, 1, (n_cycles,)))
 
 
@@ -185,7 +185,7 @@ def _read_inverse(learner: ExactLearner, arrays: Arrays) -> None:
     if memory.sums is not None:
         triangle = array_of(arrays, "factor", np.float32, 1, (width * (width + 1) // 2,))
         lower = _square(triangle, width)
-        usable = bool((np.abs(triangle) < LARGEST_WEIGHT).all() and (lower.diagonal() > 0).all())
+        usable = bool((np.abs(triangle) < MAX_WEIGHT).all() and (lower.diagonal() > 0).all())
         require(usable, "a factor that no matrix has")
         learner.inverse = Factor(np.asfortranarray(lower))
         return

@@ -28,7 +28,7 @@ from everhash.errors import DataMissingError, ModelFileError
 FORMAT, VERSION, READABLE = "everhash-hasher", "2", ("1", "2")
 DAMAGED = "the file is damaged or was not written by everhash; restore it from a copy"
 NEWER = "it may come from a newer everhash; upgrade to read it"
-MOST = 2**62
+MAX_COUNT = 2**62
 """Counts in a file stay below this, so that counting on cannot overflow."""
 Arrays = dict[str, NDArray[Any]]
 
@@ -127,7 +127,7 @@ def array_of(
     if array.dtype.kind == "f":
         require(bool(np.isfinite(array).all()), f"array {name!r} holds NaN or infinity")
     elif array.dtype == np.int64:
-        counts = array.min(initial=0) >= 0 and array.max(initial=0) < MOST
+        counts = array.min(initial=0) >= 0 and array.max(initial=0) < MAX_COUNT
         require(bool(counts), f"array {name!r} holds a count below 0 or too large to go on from")
     return array
 

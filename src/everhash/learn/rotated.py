@@ -27,7 +27,7 @@ Floats = NDArray[np.float32]
 
 ROUNDS = 3
 """Of signs and transforms in a rotation."""
-LEAST = 64
+MIN_SIZE = 64
 """Coordinates a rotation works on: fewer would turn to few directions only."""
 GRID = 127
 """Steps from zero to the end of the grid that sums count in."""
@@ -44,16 +44,12 @@ class Rotated(Centred):
     features: NDArray[np.int64]
     """(1,) how many random features."""
     kind: ClassVar[str] = "rotated"
-    LAYOUT: ClassVar = {
-        "center": (np.float32, 1),
-        "signs": (np.int8, 3),
-        "features": (np.int64, 1),
-    }
+    LAYOUT: ClassVar = Centred.LAYOUT | {"signs": (np.int8, 3), "features": (np.int64, 1)}
 
     @classmethod
     def draw(cls, center: Floats, features: int, seed: int) -> Self:
         """Return the view that a seed gives."""
-        p = max(len(center), LEAST)
+        p = max(len(center), MIN_SIZE)
         shape = (1 + -(-features // p), ROUNDS, p)
         rng = seeds.generator(seed, seeds.FEATURES)
         signs = 2 * rng.integers(0, 2, size=shape, dtype=np.int8) - 1
@@ -95,7 +91,9 @@ class Rotated(Centred):
         """Whether the arrays fit each other."""
         blocks, rounds, p = self.signs.shape
         fits = (
-            rounds == ROUNDS and p == max(len(self.center), LEAST) and self.features.shape == (1,)
+            rounds == ROUNDS
+            and p == max(len(self.center), MIN_SIZE)
+            and self.features.shape == (1,)
         )
         fits = fits and blocks == 1 + -(-int(self.features[0]) // p)
         return bool(fits and self.features[0] >= 0 and (np.abs(self.signs) == 1).all())

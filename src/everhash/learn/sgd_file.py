@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from everhash.learn.centering import WARMUP, Center
-from everhash.learn.model_format import MOST, Arrays, array_of, count_of, require
+from everhash.learn.model_format import MAX_COUNT, Arrays, array_of, count_of, require
 from everhash.learn.sgd import SgdLearner
 from everhash.stream import LARGEST
 
@@ -84,5 +84,5 @@ def _read_memory(learner: SgdLearner, arrays: Arrays, state: dict[str, Any]) -> 
     memory.heard.replace(array_of(arrays, "heard", np.int64, 1, (n,)))
     memory.seen.replace(seen)
     memory.slots.replace(slots)
-    memory.draws = count_of(state["draws"], MOST)
+    memory.draws = count_of(state["draws"], MAX_COUNT)
     learner.known = n

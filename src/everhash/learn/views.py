@@ -140,11 +140,7 @@ class Anchored(Centred):
     offset: Floats
     """(m,) mean likeness of the anchors to each anchor."""
     kind: ClassVar[str] = "anchored"
-    LAYOUT: ClassVar = {
-        "center": (np.float32, 1),
-        "anchors": (np.float32, 2),
-        "offset": (np.float32, 1),
-    }
+    LAYOUT: ClassVar = Centred.LAYOUT | {"anchors": (np.float32, 2), "offset": (np.float32, 1)}
 
     @classmethod
     def by(cls, rows: Floats, center: Floats | None = None) -> Self:

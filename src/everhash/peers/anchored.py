@@ -5,18 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from everhash.learn.model_format import require
-from everhash.learn.options import whole_number
 from everhash.learn.views import Anchored, View
 from everhash.peers.method import Counts, Floats, Layout, Method
+from everhash.peers.options import whole
 from everhash.stream import LARGEST
 
-MOST = 10_000
-"""Anchors a method may have."""
-
-
-def anchor_count(name: str, value: object) -> int:
-    """Return an option that says how many anchors there are."""
-    return whole_number(name, value, least=2, most=MOST)
+anchor_count = whole(2, 10_000)
+"""Checks an option that is the number of anchors."""
 
 
 class AnchoredMethod(Method):

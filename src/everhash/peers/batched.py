@@ -7,16 +7,11 @@ from typing import ClassVar
 import numpy as np
 
 from everhash.learn.model_format import require
-from everhash.learn.options import whole_number
-from everhash.peers.method import Counts, Floats, Layout, Method
+from everhash.peers.method import UNIT, Counts, Floats, Layout, Method
+from everhash.peers.options import whole
 
-MOST = 10_000
-"""Rows a batch may have."""
-
-
-def batch_size(name: str, value: object) -> int:
-    """Return an option that says how many rows a batch has."""
-    return whole_number(name, value, least=1, most=MOST)
+batch_size = whole(1, 10_000)
+"""Checks an option that is the number of rows in a batch."""
 
 
 class BatchedMethod(Method):
@@ -26,8 +21,8 @@ class BatchedMethod(Method):
     does not matter. Rows wait as they were seen when they came.
     """
 
-    LONGEST: ClassVar[float] = 1.001
-    """What the numbers of a waiting row stay below: seen rows have unit length."""
+    max_value: ClassVar[float] = UNIT
+    """What the numbers of a waiting row stay below."""
     waiting_: Floats
     """(batch, w) waiting rows; the first `waited_` of them count."""
     waiting_labels_: Counts
@@ -63,7 +58,7 @@ class BatchedMethod(Method):
         super()._check_state()
         waited = int(self.waited_[0])
         require(waited < len(self.waiting_), "more rows wait than a batch has")
-        usable = bool((np.abs(self.waiting_) < self.LONGEST).all())
+        usable = bool((np.abs(self.waiting_) < self.max_value).all())
         require(usable, "rows wait that no stream has sent")
         known = self.waiting_labels_[:waited].max(initial=-1) < len(self._numbers)
         require(bool(known) or not self.about.supervised, "rows wait with labels that nobody has")

@@ -33,7 +33,7 @@ from everhash.peers.method import Floats, Layout
 
 Places = NDArray[np.int32]
 
-MOST_BITS = 4096
+MAX_BITS = 4096
 """Bits a forest may have: its functions are an identity matrix."""
 
 
@@ -86,8 +86,7 @@ class Forest(Centred):
     roots: Places
     bits: Places
     kind: ClassVar[str] = "forest"
-    LAYOUT: ClassVar = {
-        "center": (np.float32, 1),
+    LAYOUT: ClassVar = Centred.LAYOUT | {
         "features": (np.int32, 1),
         "numbers": (np.float32, 1),
         "rights": (np.int32, 1),
@@ -152,8 +151,8 @@ class ForestMethod(BatchMethod):
 
     def _read_options(self, n_features: int, first: bool) -> dict[str, Any]:
         options = super()._read_options(n_features, first)
-        if options["bits"] > MOST_BITS:
-            raise LimitError(f"{options['bits']} bits, at most {MOST_BITS} are supported")
+        if options["bits"] > MAX_BITS:
+            raise LimitError(f"{options['bits']} bits, at most {MAX_BITS} are supported")
         return options
 
     @property

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from everhash.learn import seeds
-from everhash.learn.options import whole_number
-from everhash.peers.method import Check, Method
+from everhash.peers.method import Method
+from everhash.peers.options import option, optional, whole
 
 Words = NDArray[np.int8]
 TRIES = 20
 """Projections tried before two classes share a word."""
-MOST = 4096
-"""The most classes and bits a table is made for."""
+MAX_ORDER = 4096
+"""Classes and bits a matrix may have."""
 
 
-def _class_count(name: str, value: Any) -> int | None:
-    return None if value is None else whole_number(name, value, least=1, most=MOST)
-
-
+@dataclass(eq=False, repr=False)
 class HadamardMethod(Method):
     """A method that must know beforehand how many classes there will be: `classes`.
 
@@ -30,10 +28,8 @@ class HadamardMethod(Method):
     are handed out as labels arrive.
     """
 
-    OPTIONS: ClassVar[dict[str, Check]] = {
-        "bits": lambda name, value: whole_number(name, value, least=1, most=MOST),
-        "classes": _class_count,
-    }
+    bits: int = option(32, whole(1, MAX_ORDER))
+    classes: int | None = option(None, optional(whole(1, MAX_ORDER)))
 
     def _room(self, options: dict[str, Any]) -> int:
         return options["classes"] or hadamard_order(options["bits"], 1)

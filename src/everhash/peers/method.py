@@ -8,7 +8,8 @@ so that a method's file holds nothing but the method.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,49 +22,48 @@ from everhash.learn.blas import one_thread
 from everhash.learn.centering import Center, unit_rows
 from everhash.learn.growing import GrowingArray
 from everhash.learn.model_format import require
-from everhash.learn.options import ONE_CYCLE, bits_of, center_of, positive, seed_of
+from everhash.learn.options import ONE_CYCLE, bits_of, center_of, seed_of
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.learn.views import Centred, View
 from everhash.peers.description import Description
+from everhash.peers.options import checks_of
 from everhash.stream import Labels
 
 Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Shape = tuple[int | None, ...]
 Layout = dict[str, tuple[type[np.generic], Shape]]
 """The arrays of a method's state, by attribute: type and shape, None where rows are appended."""
-Check = Callable[[str, Any], Any]
 
-LARGEST_FUNCTION = 1e30
+MAX_WEIGHT = 1e30
 """No learning gets there; margins of larger functions could overflow."""
+UNIT = 1.001
+"""Length that a row of unit length stays below, rounding included."""
 BLOCK = 1024
 """Rows laid out at a time. Bounds memory; results do not depend on it."""
 
 
-def size_of(name: str, value: Any) -> float:
-    """Return an option that is a positive number, of a size that arithmetic stands."""
-    number = positive(name, value)
-    if number > 1e6:
-        raise OptionError(f"{name} must be at most 1,000,000, got {value!r}")
-    return number
-
-
+@dataclass(eq=False, repr=False)
 class Method(StreamHasher):
     """A method of the literature: one cycle of `bits` functions, unless it says otherwise.
 
-    A subclass names its options with what they may be (OPTIONS), lays out its arrays (`_layout`),
-    fills them (`_start`), and learns (`_learn`). Where it has codewords it draws them
-    (`_draw_word`).
+    A subclass declares its options (see `peers.options`), lays out its arrays (`_layout`), fills
+    them (`_start`), and learns (`_learn`). Where it has codewords it draws them (`_draw_word`).
     """
 
     about: ClassVar[Description]
-    OPTIONS: ClassVar[dict[str, Check]] = {}
-    center: Any = None
-    random_state: int | None
-    functions_: Floats
+    bits: int = 32
+    random_state: int | None = field(default=0, kw_only=True)
+    functions_: Floats = field(init=False)
     """(bits, w) what is served, a function a row."""
-    updates_: Counts
+    updates_: Counts = field(init=False)
     """(bits,) how often each has changed, for any reason but a moving centre."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "about" in vars(cls):
+            cls.assigns_codewords = cls.about.codewords
 
     @property
     def method(self) -> str:
@@ -152,7 +152,7 @@ class Method(StreamHasher):
 
     def _read_options(self, n_features: int, first: bool) -> dict[str, Any]:
         params = self.get_params()
-        options = {name: check(name, params[name]) for name, check in self.OPTIONS.items()}
+        options = {name: check(name, params[name]) for name, check in checks_of(self).items()}
         options["bits"] = bits_of(params.get("bits", 1))
         options["random_state"] = seed_of(params["random_state"])
         if "center" in params:
@@ -234,5 +234,5 @@ class Method(StreamHasher):
 
     def _check_state(self) -> None:
         """Refuse a state read from a file whose arrays do not fit each other."""
-        usable = bool((np.abs(self.functions_) < LARGEST_FUNCTION).all())
+        usable = bool((np.abs(self.functions_) < MAX_WEIGHT).all())
         require(usable, "functions that no learning gives")

@@ -18,7 +18,7 @@ from everhash.errors import EverhashError, ModelFileError
 from everhash.learn.model_file import restore_columns, restore_hasher, restore_labels
 from everhash.learn.model_format import (
     DAMAGED,
-    MOST,
+    MAX_COUNT,
     Arrays,
     array_of,
     count_of,
@@ -88,7 +88,7 @@ def _restore_method(state: dict[str, Any], arrays: Arrays) -> Method:
     restore_columns(method, state, d)
     method._prepare({**options, "random_state": count_of(state["seed"], 2**128)})
     method._numbers = restore_labels(state)
-    method._lessons = count_of(state["lessons"], MOST)
+    method._lessons = count_of(state["lessons"], MAX_COUNT)
     n_labels = len(method._numbers)
     require(n_labels <= method._room(options), f"{n_labels} labels")
     words = array_of(arrays, "words", np.int8, 2, (n_labels, method._word_bits))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 import numpy as np
 from numpy.typing import NDArray
 
 from everhash.learn import seeds
 from everhash.learn.model_format import require
-from everhash.learn.options import between, whole_number
 from everhash.peers.method import Counts, Floats, Layout, Method
+from everhash.peers.options import whole
 
-MOST = 10_000
-"""Rows a sample may have."""
+sample_count = whole(1, 10_000)
+"""Checks an option that is the number of sampled rows."""
 
 
 class ReservoirMethod(Method):
@@ -90,8 +88,6 @@ class PairMethod(ReservoirMethod):
     otherwise large; what the method does about one that is not stands in `_learn_pair`.
     """
 
-    assigns_codewords: ClassVar[bool] = False
-
     def _learn_pair(self, pair: Floats, alike: bool) -> None:
         """Learn from (2, w) seen rows, the newer one first."""
         raise NotImplementedError
@@ -117,13 +113,3 @@ def excess(distance: int, alike: bool, near: float, far: float) -> float:
     (1.0, 3.0)
     """
     return max(0.0, round(distance - near if alike else far - distance, 9))
-
-
-def sample_count(name: str, value: Any) -> int:
-    """Return an option that says how many rows are sampled."""
-    return whole_number(name, value, least=1, most=MOST)
-
-
-def share(name: str, value: Any) -> float:
-    """Return an option that is a share of the bits, from 0 to 1."""
-    return between(name, value, 0, 1)

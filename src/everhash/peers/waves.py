@@ -10,7 +10,7 @@ import numpy as np
 from everhash.learn.centering import unit_rows
 from everhash.learn.views import Centred, Floats, margins_by
 
-FASTEST = 1e12
+MAX_FREQUENCY = 1e12
 """What frequencies and phases stay below, so that sums of them are finite."""
 
 
@@ -23,11 +23,7 @@ class Waves(Centred):
     phases: Floats
     """(m,) where each wave stands at the centre."""
     kind: ClassVar[str] = "waves"
-    LAYOUT: ClassVar = {
-        "center": (np.float32, 1),
-        "waves": (np.float32, 2),
-        "phases": (np.float32, 1),
-    }
+    LAYOUT: ClassVar = Centred.LAYOUT | {"waves": (np.float32, 2), "phases": (np.float32, 1)}
 
     @property
     def width(self) -> int:
@@ -41,5 +37,5 @@ class Waves(Centred):
 
     def is_sound(self) -> bool:
         """Whether the arrays fit each other."""
-        finite = all((np.abs(array) < FASTEST).all() for array in (self.waves, self.phases))
+        finite = all((np.abs(array) < MAX_FREQUENCY).all() for array in (self.waves, self.phases))
         return finite and self.waves.shape == (len(self.phases), len(self.center))

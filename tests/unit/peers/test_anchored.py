@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,23 +13,21 @@ from numpy.typing import NDArray
 from everhash.errors import ModelFileError
 from everhash.learn.model_format import pack_model, unpack_model
 from everhash.peers.anchored import AnchoredMethod, anchor_count
-from everhash.peers.method import Check, Counts, Floats
+from everhash.peers.method import Counts, Floats
 from everhash.peers.model_file import hasher_from_bytes
 from everhash.peers.online.okh import OKH
+from everhash.peers.options import option
 from tests.conftest import Stream
 
 
+@dataclass(eq=False, repr=False)
 class Recorder(AnchoredMethod):
-    """Has constant functions once it has anchors, and notes the lessons it gets."""
+    """Has constant functions once it has anchors, and records the lessons it gets."""
 
     assigns_codewords: ClassVar[bool] = False
-    OPTIONS: ClassVar[dict[str, Check]] = {"anchors": anchor_count}
-
-    def __init__(self, anchors: int = 20, random_state: int | None = 0) -> None:
-        self.bits = 3
-        self.anchors = anchors
-        self.random_state = random_state
-        self.lessons: list[tuple[bytes, int]] = []
+    bits: int = 3
+    anchors: int = option(20, anchor_count)
+    lessons: list[tuple[bytes, int]] = field(init=False, default_factory=list)
 
     def _settle(self) -> None:
         self.functions_[:] = self._random_functions()

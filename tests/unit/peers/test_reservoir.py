@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -11,9 +12,10 @@ import pytest
 
 from everhash.errors import ModelFileError
 from everhash.learn.model_format import pack_model, unpack_model
-from everhash.peers.method import Check, Floats
+from everhash.peers.method import Floats
 from everhash.peers.model_file import hasher_from_bytes
 from everhash.peers.online.adapthash import AdaptHash
+from everhash.peers.options import option
 from everhash.peers.reservoir import PairMethod, excess, sample_count
 
 N = 60
@@ -21,15 +23,13 @@ ROWS = np.eye(N, dtype=np.float32)
 """Rows that can be told by the place of their 1."""
 
 
+@dataclass(eq=False, repr=False)
 class Recorder(PairMethod):
-    """Learns nothing, and notes which rows it was shown as pairs."""
+    """Learns nothing, and records which rows it was shown as pairs."""
 
-    OPTIONS: ClassVar[dict[str, Check]] = {"sample": sample_count}
-
-    def __init__(self, sample: int = 10, random_state: int | None = 0) -> None:
-        self.sample = sample
-        self.random_state = random_state
-        self.pairs: list[tuple[int, int, bool]] = []
+    assigns_codewords: ClassVar[bool] = False
+    sample: int = option(10, sample_count)
+    pairs: list[tuple[int, int, bool]] = field(init=False, default_factory=list)
 
     def _start(self) -> None:
         pass
@@ -40,7 +40,7 @@ class Recorder(PairMethod):
 
 
 def recorded(labels: list[Any], sample: int = 10, seed: int = 0) -> Recorder:
-    return Recorder(sample, seed).partial_fit(ROWS[: len(labels)], labels)
+    return Recorder(1, sample, random_state=seed).partial_fit(ROWS[: len(labels)], labels)
 
 
 LABELS = [row % 3 for row in range(N)]

@@ -42,37 +42,28 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everhash.learn import seeds
-from everhash.learn.options import whole_number
 from everhash.peers.batch_method import BatchMethod, Tell
 from everhash.peers.description import Description
-from everhash.peers.method import Check, Counts, Floats
-
-Doubles = NDArray[np.float64]
+from everhash.peers.method import Counts, Doubles, Floats
+from everhash.peers.options import option, whole
 
 TOLERANCE = 4e-5
 """What a sweep must take off the mean cost of a pair for another one to follow."""
 EDGE = 1e-3
 """How far a weight may go beyond the first or last row that turns; functions have unit length."""
-SMALLEST = 1e-6
+MIN_PRODUCT = 1e-6
 """Product of two rows below which its sign, in single precision, is rounding."""
 TOGETHER = 1e-9
 """Share of a weight by which two rows must turn apart for a weight to lie between them."""
 
 
-def _anchor_count(name: str, value: Any) -> int:
-    return whole_number(name, value, least=1, most=10_000)
-
-
-def _sweep_count(name: str, value: Any) -> int:
-    return whole_number(name, value, least=1, most=1_000_000)
-
-
+@dataclass(eq=False, repr=False)
 class BRE(BatchMethod):
     """Linear hash functions made of few rows, by exact search of one weight at a time."""
 
@@ -85,16 +76,8 @@ class BRE(BatchMethod):
         online=False,
         codewords=False,
     )
-    assigns_codewords: ClassVar[bool] = False
-    OPTIONS: ClassVar[dict[str, Check]] = {"anchors": _anchor_count, "sweeps": _sweep_count}
-
-    def __init__(
-        self, bits: int = 32, anchors: int = 20, sweeps: int = 200, random_state: int | None = 0
-    ) -> None:
-        self.bits = bits
-        self.anchors = anchors
-        self.sweeps = sweeps
-        self.random_state = random_state
+    anchors: int = option(20, whole(1, 10_000))
+    sweeps: int = option(200, whole(1, 1_000_000))
 
     def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
         """Sweep over the functions until there is little left to gain."""
@@ -147,7 +130,7 @@ def best_change(K: Doubles, margins: Doubles, others: Doubles, labels: Counts) -
         others: (n, bits - 1) what the other functions say.
         labels: (n,) of the rows, by number.
     """
-    turning = np.flatnonzero(np.abs(K) > SMALLEST)
+    turning = np.flatnonzero(np.abs(K) > MIN_PRODUCT)
     if len(turning) == 0:
         return 0.0
     at = -margins[turning] / K[turning]

@@ -49,17 +49,19 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from everhash.learn import seeds
-from everhash.learn.options import positive, whole_number
+from everhash.learn.options import positive
 from everhash.peers.batch_method import Tell
 from everhash.peers.description import Description
 from everhash.peers.forest import ForestMethod, Tree, said_by, tree_of
-from everhash.peers.method import Check, Counts, Floats
+from everhash.peers.method import Counts, Floats
+from everhash.peers.options import option, whole
 
 Whole = NDArray[np.int64]
 Weights = NDArray[np.float64]
@@ -161,6 +163,7 @@ def heaviest(weights: Weights) -> Counts:
     return np.sort(order[:enough])
 
 
+@dataclass(eq=False, repr=False)
 class FastHash(ForestMethod):
     """Boosted trees, bit after bit, for bits that graph cuts have chosen."""
 
@@ -175,29 +178,10 @@ class FastHash(ForestMethod):
         needs="pairs",
         codewords=False,
     )
-    assigns_codewords: ClassVar[bool] = False
-    OPTIONS: ClassVar[dict[str, Check]] = {
-        "trees": lambda name, value: whole_number(name, value, least=1, most=1000),
-        "depth": lambda name, value: whole_number(name, value, least=1, most=16),
-        "features": lambda name, value: whole_number(name, value, least=1, most=100_000),
-        "rate": positive,
-    }
-
-    def __init__(
-        self,
-        bits: int = 32,
-        trees: int = 200,
-        depth: int = 4,
-        features: int = 10,
-        rate: float = 0.1,
-        random_state: int | None = 0,
-    ) -> None:
-        self.bits = bits
-        self.trees = trees
-        self.depth = depth
-        self.features = features
-        self.rate = rate
-        self.random_state = random_state
+    trees: int = option(200, whole(1, 1000))
+    depth: int = option(4, whole(1, 16))
+    features: int = option(10, whole(1, 100000))
+    rate: float = option(0.1, positive)
 
     def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
         bits = self._word_bits

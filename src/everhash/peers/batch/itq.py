@@ -43,26 +43,21 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everhash.learn import seeds
-from everhash.learn.options import positive, whole_number
+from everhash.learn.options import positive
 from everhash.peers.batch_method import BatchMethod, Tell
 from everhash.peers.description import Description
 from everhash.peers.eigen import top_directions
-from everhash.peers.method import Check, Counts, Floats
-
-Doubles = NDArray[np.float64]
-
-
-def round_count(name: str, value: Any) -> int:
-    """Return an option that says how often the rotation is improved."""
-    return whole_number(name, value, least=1, most=10_000)
+from everhash.peers.method import Counts, Doubles, Floats
+from everhash.peers.options import option, whole
 
 
+@dataclass(eq=False, repr=False)
 class ITQ(BatchMethod):
     """The strongest directions of the rows, rotated so that signs lose little."""
 
@@ -78,13 +73,7 @@ class ITQ(BatchMethod):
         codewords=False,
     )
     direction_a_bit: ClassVar[bool] = True
-    assigns_codewords: ClassVar[bool] = False
-    OPTIONS: ClassVar[dict[str, Check]] = {"rounds": round_count}
-
-    def __init__(self, bits: int = 32, rounds: int = 50, random_state: int | None = 0) -> None:
-        self.bits = bits
-        self.rounds = rounds
-        self.random_state = random_state
+    rounds: int = option(50, whole(1, 10_000))
 
     def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
         """Find directions, then improve their rotation."""
@@ -108,6 +97,7 @@ class ITQ(BatchMethod):
         return np.asarray((Q * np.sign(np.diag(T))).T)
 
 
+@dataclass(eq=False, repr=False)
 class CCAITQ(ITQ):
     """The directions that correlate most with the labels, rotated so that signs lose little."""
 
@@ -119,13 +109,7 @@ class CCAITQ(ITQ):
         online=False,
         codewords=False,
     )
-    OPTIONS: ClassVar[dict[str, Check]] = {"rounds": round_count, "ridge": positive}
-
-    def __init__(
-        self, bits: int = 32, rounds: int = 50, ridge: float = 1e-4, random_state: int | None = 0
-    ) -> None:
-        super().__init__(bits, rounds, random_state)
-        self.ridge = ridge
+    ridge: float = option(1e-4, positive)
 
     def _embedding(self, X: Doubles, labels: Counts) -> Doubles:
         seen, which, counts = np.unique(labels, return_inverse=True, return_counts=True)

@@ -40,21 +40,21 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everhash.learn.options import positive
 from everhash.learn.views import margins_by
 from everhash.peers.batch_method import Tell, ThresholdMethod
 from everhash.peers.description import Description
 from everhash.peers.eigen import top_directions
-from everhash.peers.method import Check, Counts, Floats
+from everhash.peers.method import Counts, Doubles, Floats
+from everhash.peers.options import option
 
-Doubles = NDArray[np.float64]
 
-
+@dataclass(eq=False, repr=False)
 class LDAHash(ThresholdMethod):
     """Directions that tell labels apart, each with the threshold that does it best."""
 
@@ -70,13 +70,7 @@ class LDAHash(ThresholdMethod):
         codewords=False,
     )
     direction_a_bit: ClassVar[bool] = True
-    assigns_codewords: ClassVar[bool] = False
-    OPTIONS: ClassVar[dict[str, Check]] = {"ridge": positive}
-
-    def __init__(self, bits: int = 32, ridge: float = 1.0, random_state: int | None = 0) -> None:
-        self.bits = bits
-        self.ridge = ridge
-        self.random_state = random_state
+    ridge: float = option(1.0, positive)
 
     def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
         """Find all directions, then a threshold for each."""

@@ -13,6 +13,7 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from everhash.peers.batch_method import BatchMethod, Tell
@@ -20,6 +21,7 @@ from everhash.peers.description import Description
 from everhash.peers.method import Counts, Floats
 
 
+@dataclass(eq=False, repr=False)
 class LSH(BatchMethod):
     """Signs of random projections."""
 
@@ -34,11 +36,6 @@ class LSH(BatchMethod):
         needs="nothing",
         codewords=False,
     )
-    assigns_codewords: ClassVar[bool] = False
-
-    def __init__(self, bits: int = 32, random_state: int | None = 0) -> None:
-        self.bits = bits
-        self.random_state = random_state
 
     def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:  # noqa: ARG002
         self.functions_[:] = self._random_functions()

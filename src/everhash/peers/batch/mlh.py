@@ -40,31 +40,27 @@ Where we differ, on purpose:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from everhash.learn import seeds
-from everhash.learn.options import whole_number
 from everhash.peers.batch_method import Tell, ThresholdMethod
 from everhash.peers.description import Description
-from everhash.peers.method import Check, Counts, Floats
-from everhash.peers.reservoir import share
+from everhash.peers.method import Counts, Floats
+from everhash.peers.options import option, share, whole
 
 BATCH = 100
 """Pairs a step, an even number."""
-MOMENTUM = np.float32(0.9)
 SPREAD = 0.1
 """Of the first weights."""
-TELL_EVERY = 100
-"""Steps."""
+STEPS_A_REPORT = 100
+MOMENTUM = np.float32(0.9)
 
 
-def _step_count(name: str, value: Any) -> int:
-    return whole_number(name, value, least=1, most=10_000_000)
-
-
+@dataclass(eq=False, repr=False)
 class MLH(ThresholdMethod):
     """Linear hash functions by gradient descent on a bound of a hinge loss of Hamming distances."""
 
@@ -78,29 +74,10 @@ class MLH(ThresholdMethod):
         needs="pairs",
         codewords=False,
     )
-    assigns_codewords: ClassVar[bool] = False
-    OPTIONS: ClassVar[dict[str, Check]] = {
-        "rho": share,
-        "step": share,
-        "decay": share,
-        "steps": _step_count,
-    }
-
-    def __init__(
-        self,
-        bits: int = 32,
-        rho: float = 0.35,
-        step: float = 0.03,
-        decay: float = 0.01,
-        steps: int = 5000,
-        random_state: int | None = 0,
-    ) -> None:
-        self.bits = bits
-        self.rho = rho
-        self.step = step
-        self.decay = decay
-        self.steps = steps
-        self.random_state = random_state
+    rho: float = option(0.35, share)
+    step: float = option(0.03, share)
+    decay: float = option(0.01, share)
+    steps: int = option(5000, whole(1, 10_000_000))
 
     def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
         """Take gradient steps with momentum, ever smaller ones."""
@@ -118,7 +95,7 @@ class MLH(ThresholdMethod):
             velocity *= MOMENTUM
             velocity += eta * (slope - decay * W)
             W += velocity
-            if (number + 1) % TELL_EVERY == 0 or number + 1 == begun["steps"]:
+            if (number + 1) % STEPS_A_REPORT == 0 or number + 1 == begun["steps"]:
                 tell((number + 1) / begun["steps"])
         self.functions_[:] = W
 

@@ -32,32 +32,25 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everhash.learn.model_format import require
-from everhash.learn.options import whole_number
 from everhash.learn.views import View
 from everhash.peers.batch_method import BatchMethod, Tell
 from everhash.peers.description import Description
 from everhash.peers.eigen import top_directions
-from everhash.peers.method import Check, Counts, Floats, Layout
+from everhash.peers.method import Counts, Doubles, Floats, Layout
+from everhash.peers.options import matrix_bits, option
 from everhash.peers.waves import Waves
 
-Doubles = NDArray[np.float64]
-
-WIDEST = 4096
-"""Bits a code may have: there is a matrix of bits by bits."""
 THINNEST = 1e-6
 """Side that a box has at least. Rows have unit length."""
 
 
-def _width(name: str, value: Any) -> int:
-    return whole_number(name, value, least=1, most=WIDEST)
-
-
+@dataclass(eq=False, repr=False)
 class SH(BatchMethod):
     """Signs of the smoothest waves in the box that rows fill."""
 
@@ -72,16 +65,11 @@ class SH(BatchMethod):
         needs="nothing",
         codewords=False,
     )
-    assigns_codewords: ClassVar[bool] = False
-    OPTIONS: ClassVar[dict[str, Check]] = {"bits": _width}
-    waves_: Floats
+    bits: int = option(32, matrix_bits)
+    waves_: Floats = field(init=False)
     """(bits, d) the direction of each wave, as long as its frequency."""
-    phases_: Floats
+    phases_: Floats = field(init=False)
     """(bits,) where each wave stands at the centre."""
-
-    def __init__(self, bits: int = 32, random_state: int | None = 0) -> None:
-        self.bits = bits
-        self.random_state = random_state
 
     def _layout(self) -> Layout:
         bits = self._begun["bits"]

@@ -39,6 +39,7 @@ Where we differ, on purpose:
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -48,10 +49,12 @@ from everhash.errors import LabelError
 from everhash.learn import seeds
 from everhash.learn.options import positive
 from everhash.learn.views import margins_by
-from everhash.peers.batch_method import Tell, ThresholdMethod
+from everhash.peers.batch_method import BatchMethod, Tell, ThresholdMethod
 from everhash.peers.description import Description
 from everhash.peers.forest import ForestMethod, Tree, said_by, tree_of
-from everhash.peers.method import Check, Counts, Floats
+from everhash.peers.method import Counts, Floats
+from everhash.peers.options import option
+from everhash.peers.words import random_word
 
 Weights = NDArray[np.float64]
 Signs = NDArray[np.int8]
@@ -84,34 +87,14 @@ def reweigh(D: Weights, colours: Signs, labels: Counts, outputs: Signs, alpha: f
     D /= D.sum()
 
 
-class ShECC(ThresholdMethod):
-    """Classifiers boosted to tell labels apart by their random codewords."""
+@dataclass(eq=False, repr=False)
+class BoostedCodewords(BatchMethod):
+    """Boosting. A subclass trains a classifier a bit (`_train`), and inverts it (`_turn`)."""
 
-    about: ClassVar = Description(
-        name="shecc",
-        title="Supervised Hashing with Error Correcting Codes",
-        year=2014,
-        citation="F. Cakir, S. Sclaroff: Supervised Hashing with Error Correcting Codes, ACM "
-        "Multimedia, 2014",
-        online=False,
-    )
-    OPTIONS: ClassVar[dict[str, Check]] = {"alpha": positive, "C": positive}
-
-    def __init__(
-        self,
-        bits: int = 32,
-        alpha: float = 0.01,
-        C: float = 1000.0,
-        random_state: int | None = 0,
-    ) -> None:
-        self.bits = bits
-        self.alpha = alpha
-        self.C = C
-        self.random_state = random_state
+    alpha: float = option(0.01, positive)
 
     def _draw_word(self, number: int) -> Signs:
-        rng = seeds.generator(self._begun["random_state"], seeds.WORDS, number)
-        return rng.choice(np.array([-1, 1], np.int8), self._word_bits)
+        return random_word(self._begun["random_state"], number, self._word_bits)
 
     def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
         words, bits = self._words.rows, self._word_bits
@@ -133,6 +116,28 @@ class ShECC(ThresholdMethod):
 
     def _train(self, bit: int, Z: Floats, wanted: Signs, weights: Weights, seed: int) -> Floats:
         """Learn a function from weighted rows to colours; return what it says of the rows."""
+        raise NotImplementedError
+
+    def _turn(self, bit: int) -> None:
+        """Turn a function round."""
+        raise NotImplementedError
+
+
+@dataclass(eq=False, repr=False)
+class ShECC(BoostedCodewords, ThresholdMethod):
+    """Linear classifiers boosted to tell labels apart by their random codewords."""
+
+    about: ClassVar = Description(
+        name="shecc",
+        title="Supervised Hashing with Error Correcting Codes",
+        year=2014,
+        citation="F. Cakir, S. Sclaroff: Supervised Hashing with Error Correcting Codes, ACM "
+        "Multimedia, 2014",
+        online=False,
+    )
+    C: float = option(1000.0, positive)
+
+    def _train(self, bit: int, Z: Floats, wanted: Signs, weights: Weights, seed: int) -> Floats:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.svm import LinearSVC
 
@@ -148,12 +153,12 @@ class ShECC(ThresholdMethod):
         return said
 
     def _turn(self, bit: int) -> None:
-        """Turn a function round."""
         self.functions_[bit] *= -1
 
 
-class TreeShECC(ForestMethod, ShECC):
-    """The same with decision trees."""
+@dataclass(eq=False, repr=False)
+class TreeShECC(ForestMethod, BoostedCodewords):
+    """Decision trees boosted in the same way."""
 
     about: ClassVar = Description(
         name="shecc-tree",
@@ -162,12 +167,6 @@ class TreeShECC(ForestMethod, ShECC):
         citation=ShECC.about.citation,
         online=False,
     )
-    OPTIONS: ClassVar[dict[str, Check]] = {"alpha": positive}
-
-    def __init__(self, bits: int = 32, alpha: float = 0.01, random_state: int | None = 0) -> None:
-        self.bits = bits
-        self.alpha = alpha
-        self.random_state = random_state
 
     def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
         self._trees: list[Tree] = []

@@ -26,6 +26,7 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -37,12 +38,11 @@ from everhash.peers.anchored import anchor_count
 from everhash.peers.batch_method import BatchMethod, Tell
 from everhash.peers.description import Description
 from everhash.peers.ksh import Residual, codes_of, learn_function
-from everhash.peers.method import Check, Counts, Floats, Layout
-
-LONGEST = 1.001
-"""Length of an anchor at most: 1, but for rounding."""
+from everhash.peers.method import UNIT, Counts, Floats, Layout
+from everhash.peers.options import option
 
 
+@dataclass(eq=False, repr=False)
 class SHK(BatchMethod):
     """Kernel hash functions, each learned on what those before it leave unexplained."""
 
@@ -55,17 +55,11 @@ class SHK(BatchMethod):
         online=False,
         codewords=False,
     )
-    assigns_codewords: ClassVar[bool] = False
-    OPTIONS: ClassVar[dict[str, Check]] = {"anchors": anchor_count}
-    anchors_: Floats
+    anchors: int = option(300, anchor_count)
+    anchors_: Floats = field(init=False)
     """(anchors, d) at unit length, as seen from the centre."""
-    offset_: Floats
+    offset_: Floats = field(init=False)
     """(anchors,) what the likeness to each anchor is measured from."""
-
-    def __init__(self, bits: int = 32, anchors: int = 300, random_state: int | None = 0) -> None:
-        self.bits = bits
-        self.anchors = anchors
-        self.random_state = random_state
 
     def _layout(self) -> Layout:
         m = self._seen_width
@@ -102,5 +96,5 @@ class SHK(BatchMethod):
     def _check_state(self) -> None:
         super()._check_state()
         lengths = np.linalg.norm(self.anchors_.astype(np.float64), axis=1)
-        require(bool((lengths < LONGEST).all()), "anchors are longer than 1")
+        require(bool((lengths < UNIT).all()), "anchors are longer than 1")
         require(bool((np.abs(self.offset_) <= 1).all()), "a mean likeness is beyond 1")

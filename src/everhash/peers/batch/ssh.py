@@ -53,10 +53,10 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everhash.errors import LabelError
 from everhash.learn.centering import unit_rows
@@ -64,12 +64,12 @@ from everhash.learn.options import positive
 from everhash.peers.batch_method import BatchMethod, Tell
 from everhash.peers.description import Description
 from everhash.peers.eigen import top_directions
-from everhash.peers.method import Check, Counts, Floats
+from everhash.peers.method import Counts, Doubles, Floats
+from everhash.peers.options import option
 from everhash.stream import Labels
 
-Doubles = NDArray[np.float64]
 
-
+@dataclass(eq=False, repr=False)
 class SSH(BatchMethod):
     """Directions one by one, each minding the pairs that those before it got wrong."""
 
@@ -84,20 +84,8 @@ class SSH(BatchMethod):
         codewords=False,
     )
     direction_a_bit: ClassVar[bool] = True
-    assigns_codewords: ClassVar[bool] = False
-    OPTIONS: ClassVar[dict[str, Check]] = {"eta": positive, "alpha": positive}
-
-    def __init__(
-        self,
-        bits: int = 32,
-        eta: float = 0.1,
-        alpha: float = 3.0,
-        random_state: int | None = 0,
-    ) -> None:
-        self.bits = bits
-        self.eta = eta
-        self.alpha = alpha
-        self.random_state = random_state
+    eta: float = option(0.1, positive)
+    alpha: float = option(3.0, positive)
 
     def _fit_rows(self, rows: Floats, labels: Labels, tell: Tell) -> None:
         """Learn from labelled rows, and from all rows how they are spread."""

@@ -38,6 +38,7 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,12 +46,11 @@ from numpy.typing import NDArray
 
 from everhash.errors import OptionError
 from everhash.learn import seeds
-from everhash.learn.options import positive, whole_number
+from everhash.learn.options import positive
 from everhash.peers.batch_method import Tell, ThresholdMethod
 from everhash.peers.description import Description
-from everhash.peers.method import Check, Counts, Floats
-
-Doubles = NDArray[np.float64]
+from everhash.peers.method import Counts, Doubles, Floats
+from everhash.peers.options import option, whole
 
 LEAST_DEGREE = 0.01
 """What a row without neighbours has for a degree, as in the authors' code."""
@@ -58,11 +58,7 @@ DENSE = 1000
 """Rows of a part up to which all its eigenvectors are found at once."""
 
 
-def neighbour_count(name: str, value: Any) -> int:
-    """Return an option that says how many neighbours a row has."""
-    return whole_number(name, value, least=1, most=10_000)
-
-
+@dataclass(eq=False, repr=False)
 class STH(ThresholdMethod):
     """Codes that neighbours share, and a linear SVM to predict each bit."""
 
@@ -75,20 +71,8 @@ class STH(ThresholdMethod):
         online=False,
         codewords=False,
     )
-    assigns_codewords: ClassVar[bool] = False
-    OPTIONS: ClassVar[dict[str, Check]] = {"neighbours": neighbour_count, "C": positive}
-
-    def __init__(
-        self,
-        bits: int = 32,
-        neighbours: int = 25,
-        C: float = 0.1,
-        random_state: int | None = 0,
-    ) -> None:
-        self.bits = bits
-        self.neighbours = neighbours
-        self.C = C
-        self.random_state = random_state
+    neighbours: int = option(25, whole(1, 10_000))
+    C: float = option(0.1, positive)
 
     def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
         """Find codes of the rows, then a function for each bit."""

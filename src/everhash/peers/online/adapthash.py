@@ -39,20 +39,22 @@ Where we differ, on purpose:
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from everhash.learn.views import margins_by
 from everhash.peers.description import Description
-from everhash.peers.method import Check, Counts, Floats, size_of
-from everhash.peers.reservoir import PairMethod, excess, sample_count, share
+from everhash.peers.method import Counts, Floats
+from everhash.peers.options import CenterOption, option, optional, share, size
+from everhash.peers.reservoir import PairMethod, excess, sample_count
 
 STEP = 8.0
 """The default step times the bits."""
 
 
+@dataclass(eq=False, repr=False)
 class AdaptHash(PairMethod):
     """Functions that err on a pair follow its gradient, held apart from each other."""
 
@@ -65,30 +67,11 @@ class AdaptHash(PairMethod):
         needs="pairs",
         codewords=False,
     )
-    OPTIONS: ClassVar[dict[str, Check]] = {
-        "alpha": share,
-        "lam": share,
-        "step": lambda name, value: None if value is None else size_of(name, value),
-        "sample": sample_count,
-    }
-
-    def __init__(
-        self,
-        bits: int = 32,
-        alpha: float = 0.9,
-        lam: float = 0.01,
-        step: float | None = None,
-        sample: int = 200,
-        center: str | ArrayLike | None = "warmup",
-        random_state: int | None = 0,
-    ) -> None:
-        self.bits = bits
-        self.alpha = alpha
-        self.lam = lam
-        self.step = step
-        self.sample = sample
-        self.center = center
-        self.random_state = random_state
+    alpha: float = option(0.9, share)
+    lam: float = option(0.01, share)
+    step: float | None = option(None, optional(size))
+    sample: int = option(200, sample_count)
+    center: CenterOption = "warmup"
 
     def _start(self) -> None:
         self.functions_[:] = self._random_functions()

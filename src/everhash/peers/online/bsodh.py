@@ -54,34 +54,23 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from everhash.learn.model_format import require
-from everhash.learn.options import whole_number
 from everhash.learn.views import margins_by
 from everhash.peers.batched import BatchedMethod, batch_size
 from everhash.peers.description import Description
-from everhash.peers.method import Check, Counts, Floats, Layout, size_of
+from everhash.peers.method import Counts, Doubles, Floats, Layout
+from everhash.peers.options import CenterOption, matrix_bits, option, optional, size
 
-Codes = NDArray[np.float64]
-"""Codes of -1 and +1, and sums of them, which are whole numbers and exact."""
-LEAST = 1e-9
+MIN_RIDGE = 1e-9
 """Bounds the ridge, so that rows that are alike leave a system that can be solved."""
-WIDEST = 4096
-"""Bits a code may have: there is a matrix of bits by bits."""
 
 
-def _width(name: str, value: Any) -> int:
-    return whole_number(name, value, least=1, most=WIDEST)
-
-
-def _unlike_option(name: str, value: Any) -> float | None:
-    return None if value is None else size_of(name, value)
-
-
+@dataclass(eq=False, repr=False)
 class BSODH(BatchedMethod):
     """Codes found bit by bit, so that rows agree as their labels do; then a ridge fit."""
 
@@ -94,39 +83,17 @@ class BSODH(BatchedMethod):
         codewords=False,
         batch=500,
     )
-    assigns_codewords: ClassVar[bool] = False
-    OPTIONS: ClassVar[dict[str, Check]] = {
-        "bits": _width,
-        "batch": batch_size,
-        "alike": size_of,
-        "unlike": _unlike_option,
-        "sigma": size_of,
-        "ridge": size_of,
-    }
-    sums_: Codes
-    moment_: Codes
-    counts_: Counts
-    starts_: Codes
-
-    def __init__(
-        self,
-        bits: int = 32,
-        batch: int = 500,
-        alike: float = 1.2,
-        unlike: float | None = None,
-        sigma: float = 0.5,
-        ridge: float = 0.6,
-        center: str | ArrayLike | None = "warmup",
-        random_state: int | None = 0,
-    ) -> None:
-        self.bits = bits
-        self.batch = batch
-        self.alike = alike
-        self.unlike = unlike
-        self.sigma = sigma
-        self.ridge = ridge
-        self.center = center
-        self.random_state = random_state
+    bits: int = option(32, matrix_bits)
+    batch: int = option(500, batch_size)
+    alike: float = option(1.2, size)
+    unlike: float | None = option(None, optional(size))
+    sigma: float = option(0.5, size)
+    ridge: float = option(0.6, size)
+    center: CenterOption = "warmup"
+    sums_: Doubles = field(init=False)
+    moment_: Doubles = field(init=False)
+    counts_: Counts = field(init=False)
+    starts_: Doubles = field(init=False)
 
     def _layout(self) -> Layout:
         bits = self._begun["bits"]
@@ -152,7 +119,7 @@ class BSODH(BatchedMethod):
         self._renew_old_codes(B, labels, unlike)
         self._join(B, labels)
         ridge = self._begun["ridge"] / self._begun["sigma"]
-        self.functions_[:] = ridge_fit(Z, B, min(max(ridge, LEAST), 1 / LEAST))
+        self.functions_[:] = ridge_fit(Z, B, min(max(ridge, MIN_RIDGE), 1 / MIN_RIDGE))
         self.updates_ += 1
 
     def _unlike(self, labels: Counts) -> float:
@@ -161,7 +128,7 @@ class BSODH(BatchedMethod):
         given: float | None = self._begun["unlike"]
         return min(0.2, 2 / n_labels) if given is None else given
 
-    def _new_codes(self, margins: Codes, labels: Counts, unlike: float) -> Codes:
+    def _new_codes(self, margins: Doubles, labels: Counts, unlike: float) -> Doubles:
         """Return B_s: the best value of each bit in turn, the others given."""
         bits, sigma, alike = (self._begun[name] for name in ("bits", "sigma", "alike"))
         known = self.counts_[labels] > 0
@@ -173,7 +140,7 @@ class BSODH(BatchedMethod):
             B[:, r] = signs(P[:, r] - B @ others[r])
         return B
 
-    def _renew_old_codes(self, B: Codes, labels: Counts, unlike: float) -> None:
+    def _renew_old_codes(self, B: Doubles, labels: Counts, unlike: float) -> None:
         """Let B_e be sgn(B_s S), which is one code for all old rows of a label."""
         here = sums_by_label(B, labels, len(self.counts_))
         present = np.bincount(labels, minlength=len(self.counts_)) > 0
@@ -184,7 +151,7 @@ class BSODH(BatchedMethod):
         self.moment_ = self.sums_.T @ codes
         self.starts_ = codes
 
-    def _join(self, B: Codes, labels: Counts) -> None:
+    def _join(self, B: Doubles, labels: Counts) -> None:
         """Count the batch's rows among the old ones."""
         seen, first = np.unique(labels, return_index=True)
         new = self.counts_[seen] == 0
@@ -218,29 +185,29 @@ class BSODH(BatchedMethod):
         require(bool(codes.all()), "codes hold more than -1 and +1")
 
 
-def signs(values: Codes) -> Codes:
+def signs(values: Doubles) -> Doubles:
     """Return +1 where a value is 0 or more, -1 elsewhere."""
     return np.where(values >= 0, 1.0, -1.0)
 
 
-def balanced(sums: Codes, alike: float, unlike: float) -> Codes:
+def balanced(sums: Doubles, alike: float, unlike: float) -> Doubles:
     """Return sums of codes times S: the own label's for, all others' against, each by its weight.
 
     >>> balanced(np.array([[1.0], [3.0]]), alike=1.0, unlike=0.5).tolist()
     [[-0.5], [2.5]]
     """
-    weighed: Codes = (alike + unlike) * sums - unlike * sums.sum(axis=0)
+    weighed: Doubles = (alike + unlike) * sums - unlike * sums.sum(axis=0)
     return weighed
 
 
-def sums_by_label(B: Codes, labels: Counts, n_labels: int) -> Codes:
+def sums_by_label(B: Doubles, labels: Counts, n_labels: int) -> Doubles:
     """Return (n_labels, bits) the sum of each label's codes."""
     sums = np.zeros((n_labels, B.shape[1]))
     np.add.at(sums, labels, B)
     return sums
 
 
-def ridge_fit(Z: Floats, B: Codes, ridge: float) -> Codes:
+def ridge_fit(Z: Floats, B: Doubles, ridge: float) -> Doubles:
     """Return (bits, d) functions W with least |Z W^T - B|^2 + ridge |W|^2.
 
     >>> ridge_fit(np.array([[1, 0]], np.float32), np.array([[1.0]]), 1.0).tolist()

@@ -24,16 +24,17 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
-
-from numpy.typing import ArrayLike
 
 from everhash import kernels
 from everhash.peers.description import Description
 from everhash.peers.hadamard import HadamardMethod
-from everhash.peers.method import Check, Counts, Floats, size_of
+from everhash.peers.method import Counts, Floats
+from everhash.peers.options import CenterOption, option, size
 
 
+@dataclass(eq=False, repr=False)
 class HCOH(HadamardMethod):
     """Codes that follow the rows of a Hadamard matrix, by gradient descent on a squared loss."""
 
@@ -45,21 +46,8 @@ class HCOH(HadamardMethod):
         "Learning, ACM Multimedia, 2018",
         needs_class_count=True,
     )
-    OPTIONS: ClassVar[dict[str, Check]] = {**HadamardMethod.OPTIONS, "step": size_of}
-
-    def __init__(
-        self,
-        bits: int = 32,
-        classes: int | None = None,
-        step: float = 0.2,
-        center: str | ArrayLike | None = "warmup",
-        random_state: int | None = 0,
-    ) -> None:
-        self.bits = bits
-        self.classes = classes
-        self.step = step
-        self.center = center
-        self.random_state = random_state
+    step: float = option(0.2, size)
+    center: CenterOption = "warmup"
 
     def _start(self) -> None:
         self.functions_[:] = self._random_functions()

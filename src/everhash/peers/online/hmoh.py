@@ -24,10 +24,10 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from everhash import kernels
 from everhash.kernels.reference import PERCEPTRON
@@ -36,8 +36,10 @@ from everhash.learn.options import ONE_CYCLE
 from everhash.peers.description import Description
 from everhash.peers.hadamard import HadamardMethod
 from everhash.peers.method import Counts, Floats, Layout
+from everhash.peers.options import CenterOption
 
 
+@dataclass(eq=False, repr=False)
 class HMOH(HadamardMethod):
     """A perceptron for each bit, taught by the rows of a Hadamard matrix, and averaged."""
 
@@ -49,23 +51,12 @@ class HMOH(HadamardMethod):
         "Hashing, International Journal of Computer Vision, 2020",
         needs_class_count=True,
     )
-    last_: Floats
-    rounds_: Counts
+    center: CenterOption = "warmup"
+    last_: Floats = field(init=False)
+    rounds_: Counts = field(init=False)
     """(1,) rows learned."""
-    averaged_: Counts
+    averaged_: Counts = field(init=False)
     """(bits,) rounds in each function's mean."""
-
-    def __init__(
-        self,
-        bits: int = 32,
-        classes: int | None = None,
-        center: str | ArrayLike | None = "warmup",
-        random_state: int | None = 0,
-    ) -> None:
-        self.bits = bits
-        self.classes = classes
-        self.center = center
-        self.random_state = random_state
 
     def _layout(self) -> Layout:
         bits = self._begun["bits"]

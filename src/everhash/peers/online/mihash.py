@@ -52,22 +52,23 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from everhash.learn.model_format import require
-from everhash.learn.options import between, one_of, whole_number
 from everhash.learn.views import margins_by
 from everhash.peers.description import Description
-from everhash.peers.method import LARGEST_FUNCTION, Check, Counts, Floats, Layout, size_of
+from everhash.peers.method import MAX_WEIGHT, Counts, Floats, Layout
+from everhash.peers.options import CenterOption, choice, number, option, size, whole
 from everhash.peers.reservoir import ReservoirMethod
 
 Shares = NDArray[np.float64]
-TRIGGERS = ("mi", "always")
 
 
+@dataclass(eq=False, repr=False)
 class MIHash(ReservoirMethod):
     """Codes whose distances tell most about labels, by ascent on mutual information."""
 
@@ -80,42 +81,16 @@ class MIHash(ReservoirMethod):
         needs="pairs",
         codewords=False,
     )
-    assigns_codewords: ClassVar[bool] = False
-    OPTIONS: ClassVar[dict[str, Check]] = {
-        "step": size_of,
-        "sample": lambda name, value: whole_number(name, value, least=2, most=2000),
-        "bins": lambda name, value: whole_number(name, value, least=1, most=1000),
-        "scale": size_of,
-        "update_every": lambda name, value: whole_number(name, value, least=1, most=10**9),
-        "trigger": lambda name, value: one_of(name, value, TRIGGERS),
-        "gain": lambda name, value: between(name, value, 0, 1000),
-    }
-    learning_: Floats
+    step: float = option(0.5, size)
+    sample: int = option(200, whole(2, 2000))
+    bins: int = option(16, whole(1, 1000))
+    scale: float = option(10.0, size)
+    update_every: int = option(100, whole(1, 10**9))
+    trigger: str = option("mi", choice("mi", "always"))
+    gain: float = option(0.0, number(0, 1000))
+    center: CenterOption = "warmup"
+    learning_: Floats = field(init=False)
     """(bits, d) the newest functions; `functions_` are those of the last update."""
-
-    def __init__(
-        self,
-        bits: int = 32,
-        step: float = 0.5,
-        sample: int = 200,
-        bins: int = 16,
-        scale: float = 10.0,
-        update_every: int = 100,
-        trigger: str = "mi",
-        gain: float = 0.0,
-        center: str | ArrayLike | None = "warmup",
-        random_state: int | None = 0,
-    ) -> None:
-        self.bits = bits
-        self.step = step
-        self.sample = sample
-        self.bins = bins
-        self.scale = scale
-        self.update_every = update_every
-        self.trigger = trigger
-        self.gain = gain
-        self.center = center
-        self.random_state = random_state
 
     def _layout(self) -> Layout:
         shape = (self._begun["bits"], self._seen_width)
@@ -123,7 +98,7 @@ class MIHash(ReservoirMethod):
 
     def _check_state(self) -> None:
         super()._check_state()
-        usable = bool((np.abs(self.learning_) < LARGEST_FUNCTION).all())
+        usable = bool((np.abs(self.learning_) < MAX_WEIGHT).all())
         require(usable, "functions that no learning gives")
 
     def _start(self) -> None:

@@ -45,6 +45,7 @@ Where we differ, on purpose:
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -52,10 +53,12 @@ import numpy as np
 from everhash.learn.views import margins_by
 from everhash.peers.anchored import AnchoredMethod, anchor_count
 from everhash.peers.description import Description
-from everhash.peers.method import Check, Floats, size_of
-from everhash.peers.reservoir import PairMethod, excess, sample_count, share
+from everhash.peers.method import Floats
+from everhash.peers.options import option, share, size
+from everhash.peers.reservoir import PairMethod, excess, sample_count
 
 
+@dataclass(eq=False, repr=False)
 class OKH(AnchoredMethod, PairMethod):
     """Kernel hash functions corrected as little as a wrong pair asks for."""
 
@@ -68,31 +71,11 @@ class OKH(AnchoredMethod, PairMethod):
         needs="pairs",
         codewords=False,
     )
-    OPTIONS: ClassVar[dict[str, Check]] = {
-        "anchors": anchor_count,
-        "C": size_of,
-        "alpha": share,
-        "beta": share,
-        "sample": sample_count,
-    }
-
-    def __init__(
-        self,
-        bits: int = 32,
-        anchors: int = 300,
-        C: float = 0.1,
-        alpha: float = 0.1,
-        beta: float = 0.5,
-        sample: int = 200,
-        random_state: int | None = 0,
-    ) -> None:
-        self.bits = bits
-        self.anchors = anchors
-        self.C = C
-        self.alpha = alpha
-        self.beta = beta
-        self.sample = sample
-        self.random_state = random_state
+    anchors: int = option(300, anchor_count)
+    C: float = option(0.1, size)
+    alpha: float = option(0.1, share)
+    beta: float = option(0.5, share)
+    sample: int = option(200, sample_count)
 
     def _settle(self) -> None:
         self.functions_[:] = self._random_functions()

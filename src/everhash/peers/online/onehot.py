@@ -25,20 +25,23 @@ Where we differ, on purpose:
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from everhash import kernels
 from everhash.kernels.reference import HINGE
 from everhash.learn.model_format import require
 from everhash.learn.options import ONE_CYCLE
 from everhash.peers.description import Description
-from everhash.peers.method import Check, Counts, Floats, Layout, Method, size_of
+from everhash.peers.method import Counts, Floats, Layout, Method
+from everhash.peers.options import CenterOption, option, size
 
 
+@dataclass(eq=False, repr=False)
 class OneHot(Method):
     """An online one-vs-rest linear classifier whose answer, a class, is the code.
 
@@ -53,32 +56,23 @@ class OneHot(Method):
         "Supervised Hashing?, IEEE International Conference on Acoustics, Speech and Signal "
         "Processing, 2017",
     )
-    OPTIONS: ClassVar[dict[str, Check]] = {"step": size_of}
+    step: float = option(1.0, size)
+    center: CenterOption = "warmup"
     bits: ClassVar[int] = 1  # type: ignore[misc]
-    last_: Floats
+    last_: Floats = field(init=False)
     """(L, d) the newest iterates."""
-    mean_: Floats
+    mean_: Floats = field(init=False)
     """(L, d) the mean of each one's iterates since a label last joined."""
-    changes_: Counts
+    changes_: Counts = field(init=False)
     """(L,) how often each has changed."""
-    averaged_: Counts
+    averaged_: Counts = field(init=False)
     """(L,) rounds in each mean."""
-    rounds_: Counts
+    rounds_: Counts = field(init=False)
     """(1,) rows learned."""
-    restarts_: Counts
+    restarts_: Counts = field(init=False)
     """(1,) the round after which averages started again."""
-    known_: Counts
+    known_: Counts = field(init=False)
     """(1,) labels of which a row has come."""
-
-    def __init__(
-        self,
-        step: float = 1.0,
-        center: str | ArrayLike | None = "warmup",
-        random_state: int | None = 0,
-    ) -> None:
-        self.step = step
-        self.center = center
-        self.random_state = random_state
 
     def _whole_layout(self) -> Layout:
         d = self.n_features_in_

@@ -23,17 +23,20 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from everhash import kernels
 from everhash.peers.description import Description
-from everhash.peers.method import Check, Counts, Floats, Method, size_of
+from everhash.peers.method import Counts, Floats, Method
+from everhash.peers.options import CenterOption, option, size
 from everhash.peers.words import random_word
 
 
+@dataclass(eq=False, repr=False)
 class OSH(Method):
     """Codes that follow random codewords, each bit minding what the bits before it got wrong."""
 
@@ -44,19 +47,8 @@ class OSH(Method):
         citation="F. Cakir, S. Sclaroff: Online Supervised Hashing, IEEE International Conference "
         "on Image Processing, 2015",
     )
-    OPTIONS: ClassVar[dict[str, Check]] = {"step": size_of}
-
-    def __init__(
-        self,
-        bits: int = 32,
-        step: float = 0.1,
-        center: str | ArrayLike | None = "warmup",
-        random_state: int | None = 0,
-    ) -> None:
-        self.bits = bits
-        self.step = step
-        self.center = center
-        self.random_state = random_state
+    step: float = option(0.1, size)
+    center: CenterOption = "warmup"
 
     def _start(self) -> None:
         self.functions_[:] = self._random_functions()

@@ -46,10 +46,10 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everhash.errors import OptionError
 from everhash.learn.model_format import require
@@ -57,12 +57,14 @@ from everhash.learn.options import whole_number
 from everhash.learn.views import Centred, View
 from everhash.peers.batched import BatchedMethod, batch_size
 from everhash.peers.description import Description
-from everhash.peers.method import Check, Counts, Floats, Layout
+from everhash.peers.method import Counts, Doubles, Floats, Layout
+from everhash.peers.options import option
 from everhash.stream import LARGEST
 
-Doubles = NDArray[np.float64]
-SKETCH, MOST = 200, 4096
-"""Rows of the sketch, unless there are many bits; and at most."""
+MIN_AUTO_SKETCH = 200
+"""Rows of a sketch whose size is left to the bits, at least."""
+MAX_SKETCH = 4096
+"""Rows of a sketch."""
 FAINT = 1e-12
 """Directions with less than this share of the strongest one's variance are rounding errors."""
 
@@ -71,12 +73,13 @@ def sketch_rows(name: str, value: Any) -> int | None:
     """Return an option that says how many rows a sketch has; None leaves it to the bits."""
     if value is None:
         return None
-    rows = whole_number(name, value, least=2, most=MOST)
+    rows = whole_number(name, value, least=2, most=MAX_SKETCH)
     if rows % 2:
         raise OptionError(f"{name} must be even, got {rows}")
     return rows
 
 
+@dataclass(eq=False, repr=False)
 class SketchHash(BatchedMethod):
     """The strongest directions of all rows so far, from a sketch of them, and rotated."""
 
@@ -91,30 +94,15 @@ class SketchHash(BatchedMethod):
         codewords=False,
         batch=50,
     )
-    assigns_codewords: ClassVar[bool] = False
-    LONGEST: ClassVar[float] = LARGEST  # rows wait as they came
-    OPTIONS: ClassVar[dict[str, Check]] = {
-        "sketch": sketch_rows,
-        "batch": batch_size,
-    }
-    mean_: Doubles
+    max_value: ClassVar[float] = LARGEST  # rows wait as they came
+    sketch: int | None = option(None, sketch_rows)
+    batch: int = option(50, batch_size)
+    mean_: Doubles = field(init=False)
     """(d,) mean of the rows learned."""
-    seen_: Counts
+    seen_: Counts = field(init=False)
     """(1,) how many those are."""
-    sketch_: Doubles
+    sketch_: Doubles = field(init=False)
     """(sketch, d) orthogonal rows, the longest first; zeros where there is room."""
-
-    def __init__(
-        self,
-        bits: int = 32,
-        sketch: int | None = None,
-        batch: int = 50,
-        random_state: int | None = 0,
-    ) -> None:
-        self.bits = bits
-        self.sketch = sketch
-        self.batch = batch
-        self.random_state = random_state
 
     def _read_options(self, n_features: int, first: bool) -> dict[str, Any]:
         options = super()._read_options(n_features, first)
@@ -124,7 +112,7 @@ class SketchHash(BatchedMethod):
         if bits > half:
             raise OptionError(
                 f"bits must be at most {half}, half the rows of the sketch, got {bits}",
-                hint=f"pass a larger sketch; it may have {MOST} rows",
+                hint=f"pass a larger sketch; it may have {MAX_SKETCH} rows",
             )
         return options
 
@@ -192,7 +180,7 @@ class SketchHash(BatchedMethod):
 
 
 def _sketch_size(options: dict[str, Any]) -> int:
-    return int(options["sketch"] or min(MOST, max(SKETCH, 2 * options["bits"])))
+    return int(options["sketch"] or min(MAX_SKETCH, max(MIN_AUTO_SKETCH, 2 * options["bits"])))
 
 
 def orthogonal(rows: Doubles) -> Doubles:

@@ -33,24 +33,22 @@ Where we differ, on purpose:
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from everhash.learn import seeds
 from everhash.learn.model_format import require
-from everhash.learn.options import whole_number
 from everhash.peers.anchored import AnchoredMethod, anchor_count
 from everhash.peers.batched import BatchedMethod, batch_size
 from everhash.peers.description import Description
 from everhash.peers.ksh import Residual, codes_of, learn_function
-from everhash.peers.method import Check, Counts, Floats, Layout
+from everhash.peers.method import UNIT, Counts, Floats, Layout
+from everhash.peers.options import option, optional, whole
 
 
-def _relearned(name: str, value: Any) -> int | None:
-    return None if value is None else whole_number(name, value, least=1)
-
-
+@dataclass(eq=False, repr=False)
 class SmartHash(BatchedMethod, AnchoredMethod):
     """Kernel hash functions, of which the few that are missed least are learned again.
 
@@ -67,30 +65,13 @@ class SmartHash(BatchedMethod, AnchoredMethod):
         codewords=False,
         batch=100,
     )
-    assigns_codewords: ClassVar[bool] = False
-    OPTIONS: ClassVar[dict[str, Check]] = {
-        "batch": batch_size,
-        "relearned": _relearned,
-        "anchors": anchor_count,
-    }
-    rows_: Floats
+    batch: int = option(100, batch_size)
+    relearned: int | None = option(None, optional(whole(1)))
+    anchors: int = option(300, anchor_count)
+    rows_: Floats = field(init=False)
     """(n, anchors) all labelled rows of full batches, as they are seen."""
-    row_labels_: Counts
+    row_labels_: Counts = field(init=False)
     """(n,) their labels by number."""
-
-    def __init__(
-        self,
-        bits: int = 32,
-        batch: int = 100,
-        relearned: int | None = None,
-        anchors: int = 300,
-        random_state: int | None = 0,
-    ) -> None:
-        self.bits = bits
-        self.batch = batch
-        self.relearned = relearned
-        self.anchors = anchors
-        self.random_state = random_state
 
     def _layout(self) -> Layout:
         return super()._layout() | {
@@ -135,4 +116,4 @@ class SmartHash(BatchedMethod, AnchoredMethod):
         require(whole, f"{n} rows are not so many batches")
         known = self.row_labels_.max(initial=-1) < len(self._numbers)
         require(bool(known), "rows have labels that nobody has")
-        require(bool((np.abs(self.rows_) < self.LONGEST).all()), "rows do not have unit length")
+        require(bool((np.abs(self.rows_) < UNIT).all()), "rows do not have unit length")
