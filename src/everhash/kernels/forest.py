@@ -1,6 +1,6 @@
 """Rows through decision trees.
 
-The specification stands in `reference`; import through `everhash.kernels.load_forest`.
+The specification is in `peer_reference`; import through `everhash.kernels.load_forest`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import numpy as np
 
 from everhash.kernels import compiled
 from everhash.kernels.compiled import compile_kernel
-from everhash.kernels.reference import Floats, Places
+from everhash.kernels.peer_reference import Places
+from everhash.kernels.reference import Floats
 
 ROWS = 64
 """Rows that go through a tree together: a tree then stays near, and so do they."""
@@ -27,7 +28,7 @@ def add_votes(
     bits: Places,
     votes: Floats,
 ) -> None:
-    """See `reference.add_votes`."""
+    """See `peer_reference.add_votes`."""
     n, trees = Z.shape[0], roots.size
     for start in range(0, n, ROWS):
         for tree in range(trees):

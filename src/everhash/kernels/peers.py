@@ -1,6 +1,6 @@
 """Learning rules of peer methods whose products are too small for a NumPy call each.
 
-The specification stands in `reference`; import through `everhash.kernels.load_peers`.
+The specification is in `peer_reference`; import through `everhash.kernels.load_peers`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import numpy as np
 
 from everhash.kernels import compiled
 from everhash.kernels.compiled import compile_kernel, row_margins
-from everhash.kernels.reference import LARGEST_EXPONENT, Counts, Floats, Signs
+from everhash.kernels.peer_reference import MAX_EXPONENT
+from everhash.kernels.reference import Counts, Floats, Signs
 
 
 @compile_kernel("void(f4[:, ::1], i8[::1], i1[:, ::1], f4[:, ::1], f8)")
 def follow_words(Z: Floats, labels: Counts, words: Signs, W: Floats, step: float) -> None:
-    """See `reference.follow_words`."""
+    """See `peer_reference.follow_words`."""
     k, d = W.shape
     scores, eta, one = np.empty(k, np.float32), np.float32(step), np.float32(1)
     for row in range(Z.shape[0]):
@@ -32,7 +33,7 @@ def follow_words(Z: Floats, labels: Counts, words: Signs, W: Floats, step: float
 
 @compile_kernel("void(f4[:, ::1], i8[::1], i1[:, ::1], f4[:, ::1], f8)")
 def follow_words_boosted(Z: Floats, labels: Counts, words: Signs, W: Floats, step: float) -> None:
-    """See `reference.follow_words_boosted`."""
+    """See `peer_reference.follow_words_boosted`."""
     k, d = W.shape
     scores = np.empty(k, np.float32)
     for row in range(Z.shape[0]):
@@ -43,7 +44,7 @@ def follow_words_boosted(Z: Floats, labels: Counts, words: Signs, W: Floats, ste
         for bit in range(k):
             w, sign = W[bit], np.float64(word[bit])
             margin = sign * scores[bit]
-            move = step * math.exp(min(0.0, -before) + min(LARGEST_EXPONENT, -margin))
+            move = step * math.exp(min(0.0, -before) + min(MAX_EXPONENT, -margin))
             before += margin + move * length
             push = np.float32(move * sign)
             for i in range(d):

@@ -14,7 +14,6 @@ Floats = NDArray[np.float32]
 Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Signs = NDArray[np.int8]
-Places = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 Chances = NDArray[np.float64]
 
@@ -22,8 +21,6 @@ HINGE, SQUARED_HINGE, LOGISTIC, PERCEPTRON = 0, 1, 2, 3
 """Losses l(m) of a margin m = c·(w·x). The first three are at least 1 where the bit is wrong
 (m <= 0), so their sum bounds the Hamming distance from above: max(0, 1 - m), its square, and
 log2(1 + exp(-m)). The last, max(0, -m), is that of a perceptron."""
-LARGEST_EXPONENT = 1.0
-"""Of a bit's own loss in boosting, so that no row can overflow it."""
 
 
 def slope(loss: int, margins: Floats) -> Floats:
@@ -64,9 +61,8 @@ def learn(
 ) -> None:
     """Line 20 of Algorithm 1, for every row in order: one step of SGD on the label's own functions.
 
-    The mean is that of the iterates of all rounds up to the function's last update, so it moves,
-    like the last iterate, only when the function errs: an iterate's rounds are added when the next
-    one replaces it.
+    The mean is that of the iterates up to the function's last update. So it moves, like the last
+    iterate, only when the function errs.
 
     Args:
         Z: (n, d) rows of unit length; a row of zeros teaches nothing.
@@ -84,7 +80,6 @@ def learn(
         decays: whether the step shrinks.
         loss: HINGE, SQUARED_HINGE, LOGISTIC or PERCEPTRON.
     """
-    one = np.float32(1)
     for z, label, joined in zip(Z, labels, joins, strict=True):
         cycle = label // labels_per_cycle
         W, word = last[cycle], codewords[label].astype(np.float32)
@@ -105,75 +100,9 @@ def learn(
             share = stood / np.float32(max(number - 1, 1))
             M = mean[cycle, moved]
             M += (before - M) * share[:, None]
-            M += (W[moved] - M) * (one / np.float32(number))
+            M += (W[moved] - M) * (np.float32(1) / np.float32(number))
             mean[cycle, moved] = M
             averaged[cycle, moved] = number
-
-
-def follow_words(Z: Floats, labels: Counts, words: Signs, W: Floats, step: float) -> None:
-    """Take a gradient step a row on half of |tanh(W z) - c|^2, c being the word of its label.
-
-    Args:
-        Z: (n, d) rows.
-        labels: (n,) number of each row's label.
-        words: (n_labels, k) of -1/+1.
-        W: (k, d) functions, changed in place.
-        step: the step size.
-    """
-    for z, label in zip(Z, labels, strict=True):
-        f = np.tanh(W @ z)
-        slope = np.float32(step) * (f - words[label]) * (np.float32(1) - f * f)
-        W -= np.outer(slope, z)
-
-
-def follow_words_boosted(Z: Floats, labels: Counts, words: Signs, W: Floats, step: float) -> None:
-    """Take a boosting step a row: bit after bit, by how wrong the row and the bits before it are.
-
-    Bit j moves by step exp(-s) exp(-m_j) along c_j z, where m_j = c_j w_j·z and s is the sum of
-    m_i over the bits before it, after they have moved. Neither exponent grows without bound: the
-    first is at most 0, the second at most LARGEST_EXPONENT.
-
-    Arguments as for `follow_words`.
-    """
-    for z, label in zip(Z.astype(np.float64), labels, strict=True):
-        right, length, before = words[label] * (W @ z), z @ z, 0.0
-        for bit, margin in enumerate(right):
-            exponent = min(0.0, -before) + min(LARGEST_EXPONENT, -margin)
-            move = step * np.exp(exponent)
-            before += margin + move * length
-            W[bit] += np.float32(move * words[label, bit]) * z.astype(np.float32)
-
-
-def add_votes(
-    Z: Floats,
-    features: Places,
-    numbers: Floats,
-    rights: Places,
-    roots: Places,
-    bits: Places,
-    votes: Floats,
-) -> None:
-    """Let every row go through every tree, and add what the leaf it ends in says to `votes`.
-
-    All trees stand in one row of nodes. A row at an inner node goes on to the next node if its
-    feature is at most the node's number, to the node's right child otherwise.
-
-    Args:
-        Z: (n, d) rows.
-        features: (m,) the feature a node asks for.
-        numbers: (m,) what an inner node compares it with, and what a leaf says.
-        rights: (m,) place of a node's right child; 0 at a leaf.
-        roots: (t,) place of each tree's first node.
-        bits: (t,) the column of `votes` that a tree adds to.
-        votes: (n, b) changed in place, tree after tree.
-    """
-    for root, bit in zip(roots, bits, strict=True):
-        nodes = np.full(len(Z), root, np.int64)
-        while (inner := np.flatnonzero(rights[nodes])).size:
-            at = nodes[inner]
-            below = Z[inner, features[at]] <= numbers[at]
-            nodes[inner] = np.where(below, at + 1, rights[at])
-        votes[:, bit] += numbers[nodes]
 
 
 def margins(Z: Floats, functions: Floats) -> Floats:
@@ -213,17 +142,15 @@ def plan_replay(
 ) -> tuple[Counts, Counts, Counts, Flags, Counts, int]:
     """Follow each new row with remembered ones of labels gone quiet; keep the memory a sample.
 
-    After each new row labels of the same cycle are drawn. If the stream has not sent one for a long
-    while, one of its remembered rows is learned again; otherwise the stream needs no help. For each
-    label the memory holds a uniform sample of its rows (reservoir sampling). None of this depends
-    on the weights, so the schedule of a whole block is laid out first.
+    After each new row labels of the same cycle are drawn. If one has not come for a long while, one
+    of its remembered rows is learned again. The memory holds a uniform sample of each label's rows
+    (reservoir sampling). Weights play no part, so a whole block is planned at once.
 
     Args:
         labels: (n,) number of each new row's label.
         labels_per_cycle: label number i lives in cycle i // labels_per_cycle.
         known: how many labels had arrived before this block.
-        chances: (n, CHANCES) uniform in [0, 1): which row to forget, then for each replay which
-            label and which of its rows.
+        chances: (n, CHANCES) uniform: the row to forget, then a label and a row for each replay.
         clock: (n_cycles,) new rows each cycle has had, changed in place.
         heard: (n_labels,) its cycle's clock when each label last came, changed in place.
         seen: (n_labels,) rows seen of each label, changed in place.
@@ -231,15 +158,11 @@ def plan_replay(
         stored: how many rows the memory holds.
 
     Returns:
-        sources: row of the block to learn from, or ~slot for a remembered one, in order.
-        times: the new row each one is, or follows.
-        learned: the label's number for each source.
-        joins: whether the label arrives with that source.
-        written: for each slot of the memory, the row of the block it now holds, or -1 if unchanged.
-        stored: how many rows the memory holds now.
+        In the order of learning, the row of the block or ~slot for a remembered one; the new row
+        each one is or follows; its label's number; whether the label arrives with it. Then, for
+        each slot of the memory, the row it now holds, -1 if unchanged; and how many rows it holds.
     """
-    keep = slots.shape[1]
-    steps = []
+    keep, steps = slots.shape[1], []
     written = np.full(stored + len(labels) * min(keep, 1), -1, np.int64)
     for row, label in enumerate(labels):
         steps.append((row, row, label, label >= known))
@@ -260,13 +183,10 @@ def plan_replay(
                 steps.append((source, row, other, False))
         seen[label] += 1
         if seen[label] <= keep:
-            slots[label, seen[label] - 1] = stored
-            written[stored] = row
+            slots[label, seen[label] - 1], written[stored] = stored, row
             stored += 1
-        else:
-            forget = int(chances[row, 0] * seen[label])
-            if forget < keep:
-                written[slots[label, forget]] = row
+        elif (forget := int(chances[row, 0] * seen[label])) < keep:
+            written[slots[label, forget]] = row
     sources, times, learned, joins = np.array(steps, np.int64).reshape(-1, 4).T
     return sources, times, learned, joins.astype(np.bool_), written[:stored], stored
 

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from everhash import Index, kernels, load_hasher
 from everhash.errors import LimitError, ModelFileError
-from everhash.kernels import reference
+from everhash.kernels import peer_reference
 from everhash.learn.centering import unit_rows
 from everhash.learn.model_format import pack_model, unpack_model
 from everhash.peers.batch.shecc import TreeShECC
@@ -102,7 +102,7 @@ def test_votes_compiled_equal_reference(seed: int, n: int, t: int) -> None:
     )
     one, two = np.zeros((n, 3), np.float32), np.zeros((n, 3), np.float32)
     kernels.load_forest().add_votes(Z, *arrays, one)
-    reference.add_votes(Z, *arrays, two)
+    peer_reference.add_votes(Z, *arrays, two)
     np.testing.assert_array_equal(one, two)
     alone = np.zeros((1, 3), np.float32)
     kernels.load_forest().add_votes(Z[-1:], *arrays, alone)

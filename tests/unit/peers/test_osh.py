@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from everhash.errors import OptionError
-from everhash.kernels.reference import LARGEST_EXPONENT
+from everhash.kernels.peer_reference import MAX_EXPONENT
 from everhash.peers.online.osh import OSH
 from tests.conftest import Stream
 
@@ -46,7 +46,7 @@ def test_four_points_equal_the_update_written_out_bit_after_bit() -> None:
         c = words[label]
         for j in range(3):
             before = sum(c[i] * (W[i] @ z) for i in range(j))  # with what they have become
-            loss = math.exp(min(LARGEST_EXPONENT, -c[j] * (W[j] @ z)))
+            loss = math.exp(min(MAX_EXPONENT, -c[j] * (W[j] @ z)))
             W[j] += 0.5 * min(1.0, math.exp(-before)) * loss * c[j] * z
     hasher.partial_fit(ROWS, ["a", "b", "b", "a"])
     np.testing.assert_allclose(hasher.functions_, W, rtol=1e-5)

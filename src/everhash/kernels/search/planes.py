@@ -11,12 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from everhash.kernels.search.scan import WORK, guess, measure, scan_rows
+from everhash.kernels.search.scan import (
+    Scratch,
+    WordTable,
+    guess,
+    measure,
+    new_scratch,
+    scan_rows,
+    table_of,
+)
 from everhash.kernels.search.topk import (
     BELOW,
-    HELD,
     ROOM,
     STATE,
+    Best,
     Ints,
     Places,
     T,
@@ -84,6 +92,18 @@ def add8(p: Words, i: Any, m: Words, o: Any, one: Any, two: Any, four: Any) -> A
     return one, two, four, eight
 
 
+@inlined
+def add32(p: Words, i: Any, m: Words, o: Any, one: Any, two: Any, four: Any, eight: Any) -> Any:
+    """`add8` for the 32 planes from o on; also return the two carries of weight 16."""
+    one, two, four, x = add8(p, i, m, o, one, two, four)
+    one, two, four, y = add8(p, i, m, o + U(8), one, two, four)
+    u, eight = add(eight, x, y)
+    one, two, four, x = add8(p, i, m, o + U(16), one, two, four)
+    one, two, four, y = add8(p, i, m, o + U(24), one, two, four)
+    v, eight = add(eight, x, y)
+    return one, two, four, eight, u, v
+
+
 @inner
 def add_word(p: Words, m: Words, acc: Words) -> None:
     """Add the 64 planes p, each xored with its mask m[t], into counters.
@@ -94,19 +114,9 @@ def add_word(p: Words, m: Words, acc: Words) -> None:
     """
     for i in range(L):
         one, two, four, eight = acc[i], acc[i + L], acc[i + U(2) * L], acc[i + U(3) * L]
-        one, two, four, x = add8(p, i, m, U(0), one, two, four)
-        one, two, four, y = add8(p, i, m, U(8), one, two, four)
-        u, eight = add(eight, x, y)
-        one, two, four, x = add8(p, i, m, U(16), one, two, four)
-        one, two, four, y = add8(p, i, m, U(24), one, two, four)
-        v, eight = add(eight, x, y)
+        one, two, four, eight, u, v = add32(p, i, m, U(0), one, two, four, eight)
         z, s16 = add(acc[i + U(4) * L], u, v)
-        one, two, four, x = add8(p, i, m, U(32), one, two, four)
-        one, two, four, y = add8(p, i, m, U(40), one, two, four)
-        u, eight = add(eight, x, y)
-        one, two, four, x = add8(p, i, m, U(48), one, two, four)
-        one, two, four, y = add8(p, i, m, U(56), one, two, four)
-        v, eight = add(eight, x, y)
+        one, two, four, eight, u, v = add32(p, i, m, U(32), one, two, four, eight)
         y, s16 = add(s16, u, v)
         x, s32 = add(acc[i + U(5) * L], z, y)
         s64 = acc[i + U(6) * L]
@@ -184,51 +194,49 @@ def lanes_below(acc: Words, high: int, first: int, waiting: Words, c: int) -> in
 
 
 @inner
+def row_of(every: Best, j: int) -> Best:
+    """The best of query j, out of arrays with a row for each query."""
+    return Best(every.k, every.keys[j], every.spare, every.histogram[j], every.state[j])
+
+
+@inner
 def scan_cycle(
     columns: Words,
     s: int,
     e: int,
     queries: Words,
     cycle: int,
-    lead: Ints,
-    k: int,
+    table: WordTable,
     high: int,
-    keys: Ints,
-    spare: Ints,
-    histogram: Ints,
-    state: Ints,
-    work: Words,
-    candidates: Ints,
-    notes: Ints,
-    masks: Words,
-    waiting: Words,
-    planes: Words,
-    acc: Words,
+    every: Best,
+    scratch: Scratch,
 ) -> None:
     """Offer words s .. e, all of one cycle, to every query's top-k (a row each)."""
     nq, words = queries.shape[0], columns.shape[0]
-    flat, stride = columns.reshape(columns.size), U(columns.shape[1])
+    (flat, stride, lead), (_, candidates, notes) = table, scratch
+    masks, waiting = np.empty((nq, 64 * words), np.uint64), np.empty((nq, TILE + 32), np.uint64)
+    planes = np.empty(words * TILE, np.uint64)
+    acc = np.empty((high + 2) * LANES, np.uint64)  # bits 0..high and a carry
     held = np.zeros(nq, np.int64)
     spread_bits(queries, cycle, masks)
     while s + TILE <= e:
         for w in range(words):
             to_planes(columns[w, s : s + TILE], planes[w * TILE : (w + 1) * TILE])
         for j in range(nq):
-            if count_tile(planes, masks[j], state[j, T] + 1, high, acc):
+            if count_tile(planes, masks[j], every.state[j, T] + 1, high, acc):
                 c = lanes_below(acc, high, s, waiting[j], held[j])
                 held[j] = c
                 if c >= 32:  # a row view for each hit would cost more than the hit
-                    q = queries[j, cycle]
-                    measure(flat, stride, waiting[j], 0, c, q, lead, candidates, notes)
-                    offer(candidates, notes, c, k, keys[j], spare, histogram[j], state[j])
+                    best, q = row_of(every, j), queries[j, cycle]
+                    measure(flat, stride, lead, waiting[j], 0, c, q, candidates, notes)
+                    offer(candidates, notes, c, best)
                     held[j] = 0
         s += TILE
     for j in range(nq):
-        q = queries[j, cycle]
-        measure(flat, stride, waiting[j], 0, held[j], q, lead, candidates, notes)
-        offer(candidates, notes, held[j], k, keys[j], spare, histogram[j], state[j])
-        scan_rows(flat, stride, s, e, q, lead, k, keys[j], spare, histogram[j], state[j],
-                  work, candidates, notes)  # fmt: skip
+        best, q = row_of(every, j), queries[j, cycle]
+        measure(flat, stride, lead, waiting[j], 0, held[j], q, candidates, notes)
+        offer(candidates, notes, held[j], best)
+        scan_rows(table, s, e, q, best, scratch)
 
 
 @public(
@@ -250,38 +258,32 @@ def search_planes(
 
     Args and results as there; cycle_starts (n_cycles + 1,) is where each cycle's words begin.
     """
-    nq, cycles, words = queries.shape
-    flat, stride = columns.reshape(columns.size), U(columns.shape[1])
+    nq, cycles = queries.shape[0], queries.shape[1]
+    table, scratch = table_of(columns, lead), new_scratch(0)
     high = 7
     while (1 << high) <= bits + 2:
         high += 1
     distances, places = np.empty((nq, k), np.int64), np.empty((nq, k), np.int64)
-    keys = np.empty((nq, k + ROOM), np.int64)
-    spare, wide = np.empty(k + ROOM, np.int64), np.empty(k + ROOM, np.int64)
-    histogram, count = np.empty((nq, bits + 3), np.int64), np.empty(bits + 3, np.int64)
-    state, guessed = np.empty((nq, STATE), np.int64), np.empty(nq, np.int64)
-    work = np.empty(WORK, np.uint64)
-    candidates, notes = np.empty(WORK, np.int64), np.empty(WORK, np.int64)
-    masks, waiting = np.empty((nq, 64 * words), np.uint64), np.empty((nq, TILE + 32), np.uint64)
-    planes = np.empty(words * TILE, np.uint64)
-    acc = np.empty((high + 2) * LANES, np.uint64)  # bits 0..high and a carry
+    keys, spare = np.empty((nq, k + ROOM), np.int64), np.empty(k + ROOM, np.int64)
+    histogram, state = np.empty((nq, bits + 3), np.int64), np.empty((nq, STATE), np.int64)
+    every = Best(k, keys, spare, histogram, state)
+    wide, count = np.empty(k + ROOM, np.int64), np.empty(bits + 3, np.int64)
+    guessed = np.empty(nq, np.int64)
     largest = largest_range(cycle_starts)
     for j in range(nq):
         s, e = cycle_starts[largest], cycle_starts[largest + 1]
-        guessed[j] = guess(flat, stride, s, e, queries[j, largest], k, SAMPLE, count, work)
-        begin(state[j], histogram[j], guessed[j])
+        guessed[j] = guess(table, s, e, queries[j, largest], k, SAMPLE, count, scratch.work)
+        begin(row_of(every, j), guessed[j])
     for c in range(cycles):
-        scan_cycle(columns, cycle_starts[c], cycle_starts[c + 1], queries, c, lead, k, high, keys,
-                   spare, histogram, state, work, candidates, notes, masks, waiting, planes,
-                   acc)  # fmt: skip
+        s, e = cycle_starts[c], cycle_starts[c + 1]
+        scan_cycle(columns, s, e, queries, c, table, high, every, scratch)
     for j in range(nq):
-        t = guessed[j]
+        t, best = guessed[j], row_of(every, j)
         if t <= bits and state[j, T] == t and state[j, BELOW] + histogram[j, t] < k:
-            begin(state[j], histogram[j], bits + 1)  # the guess was too bold
+            begin(best, bits + 1)  # the guess was too bold
             for c in range(cycles):
-                scan_rows(flat, stride, cycle_starts[c], cycle_starts[c + 1], queries[j, c], lead,
-                          k, keys[j], spare, histogram[j], state[j], work, candidates,
-                          notes)  # fmt: skip
-        m = finish(keys[j], state[j, HELD], wide, spare, state[j, T], k, starts, posts, word_of)
+                s, e = cycle_starts[c], cycle_starts[c + 1]
+                scan_rows(table, s, e, queries[j, c], best, scratch)
+        m = finish(best, wide, state[j, T], starts, posts, word_of)
         write_counts(wide, m, distances[j], places[j])
     return distances, places

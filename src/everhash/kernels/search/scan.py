@@ -11,7 +11,7 @@ vector loads. There is one loop a width: with the choice inside, LLVM drops the 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from everhash.kernels.search.topk import (
     HALF,
     LOOKED,
     LOW,
+    Best,
     I,
     Ints,
     T,
@@ -38,6 +39,38 @@ BLOCKS = U(32)
 SUMS, HITS = U(64), U(128)
 WORK = 128 + BATCH
 """Words of scratch: up to 64 masks, 64 sums, then the hits."""
+
+
+class WordTable(NamedTuple):
+    """The distinct words of a segment."""
+
+    flat: Words
+    """Columns (W, stride), one after the other."""
+    stride: Any
+    """An unsigned integer."""
+    lead: Ints
+    """(m,) a word's first place << 1 | it has more than one | how many << 32."""
+
+
+class Scratch(NamedTuple):
+    """Room for the words of some blocks that may be among the best."""
+
+    work: Words
+    candidates: Ints
+    notes: Ints
+
+
+@inner
+def table_of(columns: Words, lead: Ints) -> WordTable:
+    """Return columns (W, m + 64) as a table."""
+    return WordTable(columns.reshape(columns.size), U(columns.shape[1]), lead)
+
+
+@inner
+def new_scratch(size: int) -> Scratch:
+    """Return room for at least `size` words."""
+    n = max(WORK, size)
+    return Scratch(np.empty(n, np.uint64), np.empty(n, np.int64), np.empty(n, np.int64))
 
 
 @inlined
@@ -86,15 +119,18 @@ def distances_of_block(flat: Words, stride: Any, s: Any, q: Words, work: Words) 
 def measure(
     flat: Words,
     stride: Any,
+    lead: Ints,
     hits: Words,
     first: Any,
     m: Any,
     q: Words,
-    lead: Ints,
     candidates: Ints,
     notes: Ints,
 ) -> None:
-    """Make candidates of the words hits[first : first + m]."""
+    """Make candidates of the words hits[first : first + m].
+
+    Takes arrays, as it is called for a few words at a time: tuples of them cost 5 % of a search.
+    """
     for c in range(m):
         i = hits[U(first + c)]
         d = U(0)
@@ -132,20 +168,7 @@ def mask_blocks(
 
 @inner
 def scan_rows(
-    flat: Words,
-    stride: Any,
-    start: int,
-    stop: int,
-    q: Words,
-    lead: Ints,
-    k: int,
-    keys: Ints,
-    spare: Ints,
-    histogram: Ints,
-    state: Ints,
-    work: Words,
-    candidates: Ints,
-    notes: Ints,
+    table: WordTable, start: int, stop: int, q: Words, best: Best, scratch: Scratch
 ) -> None:
     """Offer words start .. stop to one query's top-k.
 
@@ -156,8 +179,10 @@ def scan_rows(
     s, e = U(start), U(stop)
     if e <= s:
         return
+    (flat, stride, lead), state = table, best.state
+    work, candidates, notes = scratch
     state[LOOKED] += stop - start
-    blocks = U(1) if state[T] + 2 >= histogram.size else BLOCKS  # without a T it falls fast
+    blocks = U(1) if state[T] + 2 >= best.histogram.size else BLOCKS  # without a T it falls fast
     while s < e:
         m = min(blocks, (e - s + U(63)) >> U(6))
         mask_blocks(flat, stride, s, m, q, U(state[T]) + U(1), work)
@@ -171,8 +196,8 @@ def scan_rows(
                 hit &= hit - U(1)
                 c += U(1)
         if c:
-            measure(flat, stride, work, HITS, c, q, lead, candidates, notes)
-            offer(candidates, notes, I(c), k, keys, spare, histogram, state)
+            measure(flat, stride, lead, work, HITS, c, q, candidates, notes)
+            offer(candidates, notes, I(c), best)
         rare = c <= m << U(2)
         blocks = min(BLOCKS, blocks << U(1)) if rare else max(U(1), blocks >> U(1))
         s += m << U(6)
@@ -180,15 +205,7 @@ def scan_rows(
 
 @inner
 def guess(
-    flat: Words,
-    stride: Any,
-    start: int,
-    stop: int,
-    q: Words,
-    k: int,
-    blocks: int,
-    count: Ints,
-    work: Words,
+    table: WordTable, start: int, stop: int, q: Words, k: int, blocks: int, count: Ints, work: Words
 ) -> int:
     """A distance within which words start .. stop probably hold k, from `blocks` x 64 of them.
 
@@ -203,7 +220,7 @@ def guess(
         count[t] = 0
     step = U((m - 64) // (blocks - 1))
     for b in range(U(blocks)):
-        distances_of_block(flat, stride, U(start) + b * step, q, work)
+        distances_of_block(table.flat, table.stride, U(start) + b * step, q, work)
         for i in range(U(64)):
             count[work[SUMS + i]] += 1
     share = k * 64 * blocks / m

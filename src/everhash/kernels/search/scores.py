@@ -11,16 +11,18 @@ of shell h (see `shells`), rising up to h = r and falling after.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from everhash.kernels.search.shells import CYCLE
+from everhash.kernels.search.scan import Scratch, WordTable
+from everhash.kernels.search.shells import CYCLE, Shells
 from everhash.kernels.search.topk import (
     F4,
     HALF,
     LOOKED,
     LOW,
+    Best,
     Doubles,
     Floats,
     I,
@@ -40,6 +42,27 @@ from everhash.kernels.search.topk import (
 BINS = 4096
 """Steps of the histogram of total - score, which lies in 0 .. 2 total."""
 BLOCK = 1024
+
+
+class QueryScores(NamedTuple):
+    """What the margins of one query, cycle by cycle, turn into before any word is scored."""
+
+    margins: Floats
+    """(n_cycles, bits)"""
+    tables: Floats
+    """(n_cycles, 2048 W) see `make_tables`."""
+    signs: Words
+    """(n_cycles, W) the query's own code."""
+    totals: Doubles
+    """(n_cycles,) sum of |margin|."""
+    sizes: Ints
+    """(n_cycles, bits) bits by |margin|; see `order_sizes`. sizes[c, 0] is -1 until it is made."""
+    sums: Doubles
+    """(n_cycles, bits + 1)"""
+    total: float
+    """The largest of the totals, or 1 for 0."""
+    slack: float
+    """More than all rounding of a score can be."""
 
 
 @inlined
@@ -72,10 +95,9 @@ def make_tables(margins: Floats, tables: Floats) -> None:
 
 
 @inner
-def score_words(
-    flat: Words, stride: Any, start: int, stop: int, words: int, tables: Floats, out: Floats
-) -> None:
+def score_words(table: WordTable, start: int, stop: int, tables: Floats, out: Floats) -> None:
     """Scores of words start .. stop into out."""
+    flat, stride, words = table.flat, table.stride, tables.size >> 11
     s, mask = U(start), U(255)
     for i in range(U(stop) - s):
         x = flat[s + i]
@@ -97,30 +119,23 @@ def score_words(
 
 @inner
 def score_rows(
-    flat: Words,
-    stride: Any,
+    table: WordTable,
     start: int,
     stop: int,
-    words: int,
     tables: Floats,
     total: float,
     slack: float,
-    lead: Ints,
-    k: int,
-    keys: Ints,
-    spare: Ints,
-    histogram: Ints,
-    state: Ints,
-    work: Words,
-    candidates: Ints,
-    notes: Ints,
+    best: Best,
+    scratch: Scratch,
     scores: Floats,
 ) -> None:
     """Offer words start .. stop by score."""
+    lead, state = table.lead, best.state
+    work, candidates, notes = scratch
     state[LOOKED] += max(0, stop - start)
     for s in range(start, stop, BLOCK):
         e = min(s + BLOCK, stop)
-        score_words(flat, stride, s, e, words, tables, scores)
+        score_words(table, s, e, tables, scores)
         low = F4(score_floor(state[T], total, slack))
         c = U(0)
         for i in range(U(e - s)):  # no branch
@@ -132,15 +147,26 @@ def score_rows(
             candidates[j] = (float_rank(F4(0) - x) << HALF) | (y & LOW)
             notes[j] = ((y >> HALF) << I(24)) | bin_of(x, total)
         if c:
-            offer(candidates, notes, I(c), k, keys, spare, histogram, state)
+            offer(candidates, notes, I(c), best)
 
 
 @inner
-def prepare(margins: Floats, tables: Floats, signs: Words, totals: Doubles) -> float:
-    """Tables, own code and sum of |margin| for each cycle; return the largest sum, or 1 for 0."""
+def room_for_query(cycles: int, bits: int, words: int) -> Any:
+    """Arrays for `prepare`, which queries use one after the other."""
+    tables = np.empty((cycles, 2048 * words), np.float32)
+    signs, totals = np.empty((cycles, words), np.uint64), np.empty(cycles, np.float64)
+    sizes, sums = np.empty((cycles, bits), np.int64), np.empty((cycles, bits + 1), np.float64)
+    return tables, signs, totals, sizes, sums
+
+
+@inner
+def prepare(margins: Floats, room: Any) -> QueryScores:
+    """Tables, own code and sum of |margin| for each cycle. The order of sizes is left to make."""
+    tables, signs, totals, sizes, sums = room
     total = 0.0
     for c in range(margins.shape[0]):
         make_tables(margins[c], tables[c])
+        sizes[c, 0] = -1
         totals[c] = 0.0
         for w in range(signs.shape[1]):
             signs[c, w] = U(0)
@@ -148,12 +174,15 @@ def prepare(margins: Floats, tables: Floats, signs: Words, totals: Doubles) -> f
             totals[c] += abs(np.float64(margins[c, t]))
             signs[c, t >> 6] |= U(margins[c, t] > 0) << U(t & 63)
         total = max(total, totals[c])
-    return total if total > 0.0 else 1.0
+    total = total if total > 0.0 else 1.0
+    slack = (8 * signs.shape[1] + 32) * 2.0**-23 * total
+    return QueryScores(margins, tables, signs, totals, sizes, sums, total, slack)
 
 
 @inner
-def order_sizes(margins: Floats, order: Ints, sums: Doubles, keys: Ints, spare: Ints) -> None:
-    """Bits by |margin|, ascending, into order (bits,); sums[i] = sum of the i smallest."""
+def order_sizes(query: QueryScores, c: int, keys: Ints, spare: Ints) -> None:
+    """Bits of a cycle by |margin|, ascending, into its sizes; sums[i] = sum of the i smallest."""
+    margins, order, sums = query.margins[c], query.sizes[c], query.sums[c]
     bits = margins.size
     for t in range(bits):
         keys[t] = (I(float_bits(abs(margins[t]))) << HALF) | t
@@ -165,8 +194,9 @@ def order_sizes(margins: Floats, order: Ints, sums: Doubles, keys: Ints, spare: 
 
 
 @inner
-def centre_scores(core: Words, groups: Ints, tables: Floats, out: Floats) -> None:
+def centre_scores(shells: Shells, tables: Floats, out: Floats) -> None:
     """out[g] = score of group g's codeword."""
+    core, groups = shells.core, shells.groups
     many = groups.shape[0]
     for g in range(many):
         cycle = groups[g, CYCLE]
@@ -235,15 +265,12 @@ def guess_bin(scores: Floats, m: int, n: int, k: int, total: float, histogram: I
 
 @inner
 def guess_scores(
-    flat: Words,
-    stride: Any,
+    table: WordTable,
     start: int,
     stop: int,
-    words: int,
     tables: Floats,
     total: float,
-    k: int,
-    histogram: Ints,
+    best: Best,
     scores: Floats,
 ) -> int:
     """Guess T from 16 blocks of 64 words; BINS where it cannot tell."""
@@ -253,10 +280,10 @@ def guess_scores(
     step = (n - 64) // 15
     for b in range(16):
         s = start + b * step
-        score_words(flat, stride, s, s + 64, words, tables, scores[64 * b : 64 * b + 64])
-    for t in range(histogram.size):
-        histogram[t] = 0
-    return guess_bin(scores, 1024, n, k, total, histogram)
+        score_words(table, s, s + 64, tables, scores[64 * b : 64 * b + 64])
+    for t in range(best.histogram.size):
+        best.histogram[t] = 0
+    return guess_bin(scores, 1024, n, best.k, total, best.histogram)
 
 
 @inner

@@ -11,19 +11,25 @@ time of building; the bound holds around any word.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from everhash.kernels.search.scan import WORK, guess, scan_rows
+from everhash.kernels.search.scan import (
+    Scratch,
+    WordTable,
+    guess,
+    new_scratch,
+    scan_rows,
+    table_of,
+)
 from everhash.kernels.search.topk import (
     BELOW,
     HALF,
-    HELD,
     LOOKED,
     LOW,
     ROOM,
-    STATE,
+    Best,
     I,
     Ints,
     Places,
@@ -33,6 +39,7 @@ from everhash.kernels.search.topk import (
     begin,
     finish,
     inner,
+    new_best,
     popcount,
     public,
     sort_keys,
@@ -41,6 +48,28 @@ from everhash.kernels.search.topk import (
 
 CYCLE, FIRST, LAST, BASE = 0, 1, 2, 3
 """Columns of `groups`."""
+
+
+class Shells(NamedTuple):
+    """The groups of a segment, their codewords and where their shells begin."""
+
+    core: Words
+    """(W G,) the codewords, column after column."""
+    groups: Ints
+    edges: Ints
+
+
+@inner
+def shells_of(centres: Words, groups: Ints, edges: Ints) -> Shells:
+    """Return the shells around centres (W, G)."""
+    return Shells(centres.reshape(centres.size), groups, edges)
+
+
+@inner
+def words_of(shells: Shells, g: int) -> tuple[int, int]:
+    """Where the words of a group begin and end."""
+    base, edges = shells.groups[g, BASE], shells.edges
+    return edges[base + shells.groups[g, FIRST]], edges[base + shells.groups[g, LAST] + 1]
 
 
 @inner
@@ -71,9 +100,9 @@ def rank_groups(rank: Ints, count: Ints, order: Ints) -> None:
 
 
 @inner
-def serving_order(core: Words, groups: Ints, queries: Words, rank: Ints) -> Ints:
+def serving_order(shells: Shells, queries: Words, rank: Ints) -> Ints:
     """Queries by nearest group: neighbours then find its words in the cache."""
-    nq, many = queries.shape[0], groups.shape[0]
+    nq, many = queries.shape[0], rank.size
     turns = np.empty(nq, np.int64)
     for j in range(nq):
         turns[j] = j
@@ -81,7 +110,7 @@ def serving_order(core: Words, groups: Ints, queries: Words, rank: Ints) -> Ints
         return turns
     home, count = np.empty(nq, np.int64), np.empty(many + 2, np.int64)
     for j in range(nq):
-        centre_distances(core, groups, queries[j], rank)
+        centre_distances(shells.core, shells.groups, queries[j], rank)
         home[j] = 0
         for g in range(1, many):
             if rank[g] < rank[home[j]]:
@@ -92,25 +121,17 @@ def serving_order(core: Words, groups: Ints, queries: Words, rank: Ints) -> Ints
 
 @inner
 def visit_shells(
-    flat: Words,
-    stride: Any,
-    lead: Ints,
-    groups: Ints,
-    edges: Ints,
+    table: WordTable,
+    shells: Shells,
     rank: Ints,
     order: Ints,
     query: Words,
-    k: int,
     bits: int,
-    keys: Ints,
-    spare: Ints,
-    histogram: Ints,
-    state: Ints,
-    work: Words,
-    candidates: Ints,
-    notes: Ints,
+    best: Best,
+    scratch: Scratch,
 ) -> None:
     """Offer every shell that may hold one of the k best, nearest groups first."""
+    groups, edges, state = shells.groups, shells.edges, best.state
     for o in range(order.size):
         g = order[o]
         r, first, last, base = rank[g], groups[g, FIRST], groups[g, LAST], groups[g, BASE]
@@ -122,15 +143,13 @@ def visit_shells(
         if state[T] <= bits:  # known or guessed: the shells within T stand side by side
             start = edges[base + max(first, r - state[T])]
             stop = edges[base + min(last, r + state[T]) + 1]
-            scan_rows(flat, stride, start, stop, q, lead, k, keys, spare, histogram, state,
-                      work, candidates, notes)  # fmt: skip
+            scan_rows(table, start, stop, q, best, scratch)
             continue
         side = 0  # outwards from h = r, so that T falls early: r - b, r + b, r - b - 1, ...
         while b <= state[T] and (r - b >= first or r + b <= last):
             h = r + b if side else r - b
             if first <= h <= last and (b or not side):
-                scan_rows(flat, stride, edges[base + h], edges[base + h + 1], q, lead, k, keys,
-                          spare, histogram, state, work, candidates, notes)  # fmt: skip
+                scan_rows(table, edges[base + h], edges[base + h + 1], q, best, scratch)
             b += side
             side = 1 - side
 
@@ -172,34 +191,27 @@ def search_shells(
         (q, k) distances, (q, k) places, -1 where there are fewer; the number of words looked at.
     """
     nq, many = queries.shape[0], groups.shape[0]
-    flat, stride = columns.reshape(columns.size), U(columns.shape[1])
-    core = centres.reshape(centres.size)
+    table, shells = table_of(columns, lead), shells_of(centres, groups, edges)
+    best, scratch = new_best(k, bits + 3), new_scratch(0)
     distances, places = np.empty((nq, k), np.int64), np.empty((nq, k), np.int64)
-    keys = np.empty(k + ROOM, np.int64)
-    spare, wide = np.empty(k + ROOM, np.int64), np.empty(k + ROOM, np.int64)
-    histogram, count = np.empty(bits + 3, np.int64), np.empty(bits + 3, np.int64)
-    state = np.empty(STATE, np.int64)
-    work = np.empty(WORK, np.uint64)
-    candidates, notes = np.empty(WORK, np.int64), np.empty(WORK, np.int64)
+    wide, count = np.empty(k + ROOM, np.int64), np.empty(bits + 3, np.int64)
     rank, order = np.empty(many, np.int64), np.empty(many, np.int64)
     looked = 0
-    for j in serving_order(core, groups, queries, rank):
+    for j in serving_order(shells, queries, rank):
         query = queries[j]
-        centre_distances(core, groups, query, rank)
+        centre_distances(shells.core, groups, query, rank)
         rank_groups(rank, count, order)
-        g = order[0]
-        start = edges[groups[g, BASE] + groups[g, FIRST]]
-        stop = edges[groups[g, BASE] + groups[g, LAST] + 1]
-        t = guess(flat, stride, start, stop, query[groups[g, CYCLE]], k, 16, count, work)
+        start, stop = words_of(shells, order[0])
+        q = query[groups[order[0], CYCLE]]
+        t = guess(table, start, stop, q, k, 16, count, scratch.work)
         while True:
-            begin(state, histogram, t)
-            visit_shells(flat, stride, lead, groups, edges, rank, order, query, k, bits, keys,
-                         spare, histogram, state, work, candidates, notes)  # fmt: skip
-            looked += state[LOOKED]
-            if t > bits or state[T] < t or state[BELOW] + histogram[t] >= k:
+            begin(best, t)
+            visit_shells(table, shells, rank, order, query, bits, best, scratch)
+            looked += best.state[LOOKED]
+            if t > bits or best.state[T] < t or best.state[BELOW] + best.histogram[t] >= k:
                 break
             t = bits + 1  # the guess was too bold
-        m = finish(keys, state[HELD], wide, spare, state[T], k, starts, posts, word_of)
+        m = finish(best, wide, best.state[T], starts, posts, word_of)
         write_counts(wide, m, distances[j], places[j])
     return distances, places, looked
 

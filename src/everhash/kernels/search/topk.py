@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numba
 import numpy as np
@@ -49,6 +49,20 @@ ROOM = 2 * BATCH
 HELD, T, BELOW, LIMIT, LOOKED, STATE = 0, 1, 2, 3, 4, 5
 """A query's state: candidates held, the k-th best rank, entries held below it, the key from which
 on all are refused, words looked at; and how many such fields there are."""
+
+
+class Best(NamedTuple):
+    """The k best candidates of one query so far, and room to find them in."""
+
+    k: int
+    keys: Ints
+    """(k + ROOM,) candidates; state[HELD] of them count."""
+    spare: Ints
+    """(k + ROOM,) to sort in."""
+    histogram: Ints
+    """Entries by rank, or by step of the histogram."""
+    state: Ints
+    """(STATE,)"""
 
 
 def inner(function: F) -> F:
@@ -211,8 +225,16 @@ def spread(source: Ints, n: int, shift: Any, count: Ints, to: Ints) -> None:
 
 
 @inner
-def begin(state: Ints, histogram: Ints, top: int) -> None:
-    """Ready a query's state; `top` is more than any rank, or a guess of T."""
+def new_best(k: int, ranks: int) -> Best:
+    """Room for the k best of candidates with so many ranks; `begin` makes it ready for a query."""
+    keys, spare = np.empty(k + ROOM, np.int64), np.empty(k + ROOM, np.int64)
+    return Best(k, keys, spare, np.empty(ranks, np.int64), np.empty(STATE, np.int64))
+
+
+@inner
+def begin(best: Best, top: int) -> None:
+    """Forget all candidates; `top` is more than any rank, or a guess of T."""
+    state, histogram = best.state, best.histogram
     state[HELD] = 0
     state[T] = top
     state[BELOW] = 0
@@ -223,25 +245,17 @@ def begin(state: Ints, histogram: Ints, top: int) -> None:
 
 
 @inner
-def offer(
-    candidates: Ints,
-    notes: Ints,
-    m: int,
-    k: int,
-    keys: Ints,
-    spare: Ints,
-    histogram: Ints,
-    state: Ints,
-) -> None:
+def offer(candidates: Ints, notes: Ints, m: int, best: Best) -> None:
     """Take those of candidates[:m], m <= BATCH, that may be among the k smallest keys.
 
     notes[i] = weight << 24 | bin: the candidate stands for `weight` entries, and `bin` is its rank
     (Hamming) or the step of the histogram it falls into. When the room is full it is cut back to
     the best k and keys from the k-th on are refused: heavy ties stay linear.
     """
+    k, keys, histogram, state = best.k, best.keys, best.histogram, best.state
     n, t, below, limit = state[HELD], state[T], state[BELOW], state[LIMIT]
     if n + m > keys.size:
-        sort_keys(keys, n, spare)
+        sort_keys(keys, n, best.spare)
         n = k
         limit = keys[k - 1]
     for i in range(m):  # no branches: whether a candidate enters is a coin toss
@@ -259,25 +273,16 @@ def offer(
 
 
 @inner
-def finish(
-    keys: Ints,
-    held: int,
-    wide: Ints,
-    spare: Ints,
-    cut: int,
-    k: int,
-    starts: Ints,
-    posts: Places,
-    word_of: Places,
-) -> int:
-    """Sort the entries of keys[:held] into `wide` and return how many of the k places they fill.
+def finish(best: Best, wide: Ints, cut: int, starts: Ints, posts: Places, word_of: Places) -> int:
+    """Sort the entries of the candidates into `wide`; return how many of the k places they fill.
 
     No entry of rank above `cut` is among them. A shared word is known by its first place: its list
     is opened only here, once it is certain to matter (random reads were the dearest part).
     """
+    k, keys, spare = best.k, best.keys, best.spare
     m = 0
     limit = NOBODY
-    for i in range(held):
+    for i in range(best.state[HELD]):
         key = keys[i]
         rank = key >> HALF
         if rank > cut or key >= limit:

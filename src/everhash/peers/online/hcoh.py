@@ -53,7 +53,7 @@ class HCOH(HadamardMethod):
         self.functions_[:] = self._random_functions()
 
     def _learn(self, Z: Floats, labels: Counts) -> None:
-        """Take one gradient step a row; see `kernels.reference.follow_words`."""
+        """Take one gradient step a row; see `kernels.peer_reference.follow_words`."""
         follow = kernels.load_peers().follow_words
         follow(Z, labels, self.words_, self.functions_, self._begun["step"])
         self.updates_ += len(Z)

@@ -57,7 +57,7 @@ class OSH(Method):
         return random_word(self._begun["random_state"], number, self._begun["bits"])
 
     def _learn(self, Z: Floats, labels: Counts) -> None:
-        """Move every function for each row; see `kernels.reference.follow_words_boosted`."""
+        """Move every function for each row; see `kernels.peer_reference.follow_words_boosted`."""
         follow = kernels.load_peers().follow_words_boosted
         follow(Z, labels, self.words_, self.functions_, self._begun["step"])
         self.updates_ += len(Z)
