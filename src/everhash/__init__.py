@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from everhash import errors, metrics, peers
+    from everhash import checks, errors, metrics, peers
     from everhash.client.remote import RemoteCollection, connect
     from everhash.codes import Codes
     from everhash.collection.attachments import Attachment
@@ -45,6 +45,7 @@ __all__ = [
     "RemoteCollection",
     "__version__",
     "advise",
+    "checks",
     "connect",
     "create",
     "errors",
@@ -79,7 +80,7 @@ _HOMES = {
     "restore": "everhash.collection.opening",
     "verify": "everhash.collection.verification",
 }
-_MODULES = {"errors", "metrics", "peers"}
+_MODULES = {"checks", "errors", "metrics", "peers"}
 
 
 def __getattr__(name: str) -> Any:

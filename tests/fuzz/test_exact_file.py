@@ -12,7 +12,7 @@ from safetensors import safe_open
 
 from everhash import OnlineHasher, load_hasher
 from everhash.errors import ModelFileError
-from everhash.learn.remembered import FEW
+from everhash.learn.row_memory import FIRST_ROWS
 from tests.fuzz.test_model_file import (
     Arrays,
     Edit,
@@ -63,7 +63,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Arrays]:
 @pytest.fixture(scope="module")
 def summed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Arrays]:
     """A file from when rows were summed up."""
-    return saved(FEW + 200, tmp_path_factory.mktemp("summed") / "model")
+    return saved(FIRST_ROWS + 200, tmp_path_factory.mktemp("summed") / "model")
 
 
 def test_files_hold_the_documented_parts_and_load_when_crafted(

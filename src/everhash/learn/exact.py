@@ -29,10 +29,10 @@ from everhash.learn.blas import one_thread
 from everhash.learn.growing import GrowingArray
 from everhash.learn.options import Options
 from everhash.learn.record import Record
-from everhash.learn.remembered import FEW, Remembered
 from everhash.learn.ridge import MIDDLE, Inverse
-from everhash.learn.rotated import Rotated
-from everhash.learn.served import Served
+from everhash.learn.rotated_view import Rotated
+from everhash.learn.row_memory import FIRST_ROWS, RowMemory
+from everhash.learn.served_functions import ServedFunctions
 from everhash.learn.sums import on_grid
 
 Floats = NDArray[np.float32]
@@ -75,8 +75,8 @@ class ExactLearner:
     ) -> None:
         view = Rotated.draw(np.zeros(n_features, np.float32), options.features, seed)
         self.learns_unlabelled = options.learn_unlabelled
-        self.memory = Remembered(view)
-        self.served = Served(words, view, options.labels_per_cycle, seed)
+        self.memory = RowMemory(view)
+        self.served = ServedFunctions(words, view, options.labels_per_cycle, seed)
         self.record = Record()
         self.lessons = 0
         self.view = view
@@ -165,10 +165,10 @@ class ExactLearner:
     def _until_publication(self, rows: Counts, labels: Counts, options: Options) -> int:
         """Return how many of the rows to come are learned before all labels are solved again."""
         n = self.memory.rows
-        few = self.memory.few is not None and n < FEW
+        few = self.memory.few is not None and n < FIRST_ROWS
         growth = min(options.publish, OFTEN) if few else options.publish
         due = max(n + 1, int(np.ceil(self.published_rows * growth))) - n
-        due = min(due, FEW - n) if few else due
+        due = min(due, FIRST_ROWS - n) if few else due
         known = np.flatnonzero(self.memory.counts.rows)
         if self.inverse is None and len(known) < 2 and len(labels):
             # there was nothing to tell apart; a second label changes that
@@ -247,7 +247,7 @@ class ExactLearner:
     def _publish_in_time(self) -> None:
         """Solve all labels because rows have grown."""
         grown = self.memory.rows >= SEARCH_AGAIN * self.searched_rows
-        if self.memory.few is not None and self.memory.rows >= FEW:
+        if self.memory.few is not None and self.memory.rows >= FIRST_ROWS:
             self.memory.sum_up()
             grown = True
         self._publish(self.penalty, search=grown)

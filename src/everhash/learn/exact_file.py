@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from everhash.learn.blas import one_thread
 from everhash.learn.exact import ExactLearner
-from everhash.learn.few import FewRows
+from everhash.learn.first_rows import FirstRows
 from everhash.learn.model_format import MAX_COUNT, Arrays, array_of, count_of, require
 from everhash.learn.record import DOUBLINGS, Record
-from everhash.learn.remembered import FEW
 from everhash.learn.ridge import PENALTIES, Factor, solve_few
-from everhash.learn.rotated import GRID
+from everhash.learn.rotated_view import GRID
+from everhash.learn.row_memory import FIRST_ROWS
 from everhash.learn.sums import Sums
 from everhash.stream import LARGEST
 
@@ -132,11 +132,11 @@ def _read_record(record: Record, state: dict[str, Any], arrays: Arrays, n: int) 
 
 
 def _read_few(learner: ExactLearner, arrays: Arrays, n_labels: int) -> None:
-    memory, few = learner.memory, FewRows(learner.view.n_features)
+    memory, few = learner.memory, FirstRows(learner.view.n_features)
     X = array_of(arrays, "few", np.float32, 2, (None, learner.view.n_features))
     rows = array_of(arrays, "few_rows", np.int64, 1)
     labels = array_of(arrays, "few_labels", np.int64, 1, (len(rows),))
-    require(len(X) <= FEW and bool((np.abs(X) < LARGEST).all()), "rows that were not kept")
+    require(len(X) <= FIRST_ROWS and bool((np.abs(X) < LARGEST).all()), "rows that were not kept")
     pairs = bool((np.diff(rows) >= 0).all()) and rows.max(initial=-1) < len(X)
     pairs = pairs and labels.max(initial=-1) < n_labels
     pairs = pairs and len(np.unique(rows * max(1, n_labels) + labels)) == len(rows)

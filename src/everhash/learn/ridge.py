@@ -8,7 +8,7 @@
 
 The penalty l is one of `PENALTIES` times the mean eigenvalue tr(Gc) / D, the one with the least GCV
 (Golub, Heath, Wahba, Technometrics 1979). Few rows are kept, so one eigendecomposition answers for
-every penalty (`FewRows`); of many only sums are, and each penalty takes a Cholesky factor
+every penalty (`FirstRows`); of many only sums are, and each penalty takes a Cholesky factor
 (`ManyRows`), so that only those next to the last one are tried.
 """
 

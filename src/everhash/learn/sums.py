@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.learn.growing import GrowingArray, copied
-from everhash.learn.rotated import GRID
+from everhash.learn.rotated_view import GRID
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]

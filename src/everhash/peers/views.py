@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from everhash.learn.rotated import Rotated
+from everhash.learn.rotated_view import Rotated
 from everhash.learn.views import Anchored, Centred, Homogeneous, View
 from everhash.peers.forest import Forest
 from everhash.peers.waves import Waves

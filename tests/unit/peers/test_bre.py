@@ -136,14 +136,6 @@ def test_few_rows_or_rows_that_are_all_alike_are_enough() -> None:
     assert (alike.transform(np.ones((1, 2))) == -1).all()
 
 
-def test_progress_rises_to_one(digits: Stream) -> None:
-    for sweeps in (1, 200):
-        shares: list[float] = []
-        BRE(bits=8, sweeps=sweeps).fit(digits.X[:200], digits.y[:200], progress=shares.append)
-        assert shares == sorted(set(shares))
-        assert shares[-1] == 1.0
-
-
 def test_codes_are_worth_having(digits: Stream) -> None:
     hasher = taught(digits, 600)
     asked, stored = hasher.transform(digits.X[600:]), hasher.transform(digits.X[:600])

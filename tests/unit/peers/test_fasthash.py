@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everhash import load_hasher
-from everhash.errors import LimitError, NotOnlineError, OptionError
+from everhash.errors import LimitError, OptionError
 from everhash.metrics import mean_average_precision
 from everhash.peers.batch import fasthash
 from everhash.peers.batch.fasthash import Couplings, FastHash, blocks_of, cut, heaviest, infer
@@ -141,19 +141,6 @@ def test_a_file_goes_on_exactly(hasher: FastHash, tmp_path: Path, digits: Stream
     read = load_hasher(tmp_path / "model")
     assert read.to_bytes() == hasher.to_bytes()
     np.testing.assert_array_equal(read.margins(digits.X), hasher.margins(digits.X))
-
-
-def test_one_seed_one_hasher(digits: Stream) -> None:
-    X, y = digits.X[:150], digits.y[:150]
-    shares: list[float] = []
-    one = FastHash(bits=4, trees=5).fit(X, y, progress=shares.append)
-    assert shares == [0.25, 0.5, 0.75, 1.0]
-    assert one.to_bytes() == FastHash(bits=4, trees=5).fit(X, y).to_bytes()
-    assert one.to_bytes() != FastHash(bits=4, trees=5, random_state=1).fit(X, y).to_bytes()
-    versions = one.versions_
-    assert (one.fit(X, y).versions_ > versions).all()
-    with pytest.raises(NotOnlineError):
-        one.partial_fit(X, y)
 
 
 @pytest.mark.parametrize("rows", [ROWS, np.ones((4, 2), np.float32)], ids=["four", "all alike"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from everhash.errors import LabelError, LimitError, OptionError
+from everhash.errors import LimitError, OptionError
 from everhash.peers.batch.itq import CCAITQ, ITQ, explained, rotate
 from everhash.peers.batch.lsh import LSH
 from tests.conftest import Stream
@@ -113,13 +113,6 @@ def test_labels_help(digits: Stream) -> None:
     random, blind = mapped_score(LSH(16).fit(X), digits), mapped_score(ITQ(16).fit(X), digits)
     assert random + 0.05 < blind
     assert blind + 0.1 < mapped_score(CCAITQ(16).fit(X, y), digits)
-
-
-def test_itq_does_not_look_at_labels_and_cca_needs_them(digits: Stream) -> None:
-    blind, told = ITQ(8).fit(digits.X), ITQ(8).fit(digits.X, digits.y)
-    np.testing.assert_array_equal(blind.functions_, told.functions_)
-    with pytest.raises(LabelError):
-        CCAITQ(8).fit(digits.X)
 
 
 def test_one_label_says_nothing_and_breaks_nothing(digits: Stream) -> None:

@@ -94,20 +94,6 @@ def test_neighbours_have_nearer_codes_than_other_rows(digits: Stream) -> None:
     assert agreement[near].mean() > agreement[far].mean() + 0.3
 
 
-def test_it_minds_no_labels(digits: Stream) -> None:
-    blind, told = SH(16).fit(digits.X), SH(16).fit(digits.X, digits.y)
-    np.testing.assert_array_equal(blind.waves_, told.waves_)
-
-
-def test_a_rows_waves_do_not_depend_on_its_neighbours(digits: Stream) -> None:
-    hasher = SH(bits=21).fit(digits.X[:500])
-    margins = hasher.margins(digits.X)
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        rows = rng.choice(len(digits.X), rng.integers(1, 40), replace=False)
-        np.testing.assert_array_equal(hasher.margins(digits.X[rows]), margins[rows])
-
-
 def test_waves_are_a_view_of_a_file(digits: Stream, tmp_path: Path) -> None:
     hasher = SH(bits=12).fit(digits.X)
     view = hasher.freeze().view

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from everhash import load_hasher
-from everhash.errors import LabelError, LimitError, NotOnlineError, OptionError
+from everhash.errors import LabelError, LimitError, OptionError
 from everhash.metrics import mean_average_precision
 from everhash.peers.batch.shecc import ShECC, TreeShECC, first_weights, reweigh, row_weights
 from tests.conftest import Stream
@@ -141,20 +141,6 @@ def test_a_file_goes_on_exactly_and_keeps_learned_words(
     assert read.to_bytes() == hasher.to_bytes()
     np.testing.assert_array_equal(read.codewords_, hasher.codewords_)
     np.testing.assert_array_equal(read.margins(digits.X), hasher.margins(digits.X))
-
-
-@pytest.mark.parametrize("cls", [ShECC, TreeShECC])
-def test_one_seed_one_hasher(cls: type[ShECC], digits: Stream) -> None:
-    X, y = digits.X[:150], digits.y[:150]
-    shares: list[float] = []
-    one = cls(bits=5).fit(X, y, progress=shares.append)
-    assert shares == [0.2, 0.4, 0.6, 0.8, 1.0]
-    assert one.to_bytes() == cls(bits=5).fit(X, y).to_bytes()
-    assert one.to_bytes() != cls(bits=5, random_state=1).fit(X, y).to_bytes()
-    versions = one.versions_
-    assert (one.fit(X, y).versions_ > versions).all()
-    with pytest.raises(NotOnlineError):
-        one.partial_fit(X, y)
 
 
 def test_rows_all_alike_teach_nothing_but_break_nothing() -> None:

@@ -158,16 +158,6 @@ def test_rows_that_vary_in_few_directions_still_get_orthogonal_functions(directi
     np.testing.assert_allclose(apart @ W.T @ W, apart, atol=1e-4)
 
 
-def test_rows_that_wait_survive_a_save(digits: Stream, tmp_path: Path) -> None:
-    hasher = SketchHash(bits=8).partial_fit(digits.X[:170])
-    hasher.save(tmp_path / "m")
-    loaded = load_hasher(tmp_path / "m")
-    for one in (hasher, loaded):
-        one.partial_fit(digits.X[170:230])
-    np.testing.assert_array_equal(hasher.margins(digits.X), loaded.margins(digits.X))
-    np.testing.assert_array_equal(hasher.versions_, loaded.versions_)
-
-
 @pytest.mark.parametrize(
     ("name", "value"), [("waited_", 50), ("waiting_", 3e37), ("mean_", -1e300), ("sketch_", 1e300)]
 )

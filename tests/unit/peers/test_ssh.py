@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from everhash.errors import LabelError, LimitError, OptionError
+from everhash.errors import LimitError, OptionError
 from everhash.peers.batch.lsh import LSH
 from everhash.peers.batch.ssh import SSH, Pairs
 from tests.conftest import Stream
@@ -85,11 +85,9 @@ def test_a_row_with_two_labels_is_a_row_of_each(digits: Stream) -> None:
     assert not np.array_equal(both.functions_, one.functions_)
 
 
-def test_labels_help_and_are_needed(digits: Stream) -> None:
+def test_labels_help(digits: Stream) -> None:
     X, y = digits.X[:1200], digits.y[:1200]
     assert mapped_score(SSH(16).fit(X, y), digits) > mapped_score(LSH(16).fit(X), digits) + 0.1
-    with pytest.raises(LabelError):
-        SSH().fit(X)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
-from everhash.errors import LabelError, LimitError, OptionError
+from everhash.errors import LimitError, OptionError
 from everhash.peers.batch.lsh import LSH
 from everhash.peers.batch.sth import (
     DENSE,
@@ -112,22 +112,15 @@ def test_bits_of_the_rows_at_hand_are_balanced_and_shared_by_labels(digits: Stre
     assert (np.abs(bits.mean(axis=0) - 0.5) < 0.15).all()
 
 
-def test_labels_help_and_are_needed(digits: Stream) -> None:
+def test_labels_help(digits: Stream) -> None:
     X, y = digits.X[:1200], digits.y[:1200]
     assert mapped_score(STH(9).fit(X, y), digits) > mapped_score(LSH(9).fit(X), digits) + 0.3
-    with pytest.raises(LabelError):
-        STH().fit(X)
 
 
 def test_one_label_and_one_row_a_label_break_nothing(digits: Stream) -> None:
     for y in ([0] * 40, list(range(40)), [0] * 39 + [1]):
         hasher = STH(bits=5).fit(digits.X[:40], y)
         assert np.isfinite(hasher.margins(digits.X)).all()
-
-
-def test_another_seed_gives_another_basis(digits: Stream) -> None:
-    one, other = (STH(4, random_state=seed).fit(digits.X[:200], digits.y[:200]) for seed in (0, 1))
-    assert not np.array_equal(one.functions_, other.functions_)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """What the exact learner remembers of its rows: the rows themselves while they are few, then sums.
 
-The first `FEW` rows are kept as they came, and the centre of the view is their mean at the last
-publication. Then the view is settled, and only sums are kept.
+The first `FIRST_ROWS` rows are kept as they came, and the centre of the view is their mean at the
+last publication. Then the view is settled, and only sums are kept.
 """
 
 from __future__ import annotations
@@ -10,28 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.errors import InputError
-from everhash.learn.few import FewRows
+from everhash.learn.first_rows import FirstRows
 from everhash.learn.growing import GrowingArray
 from everhash.learn.ridge import Solution, solve_few, solve_many
-from everhash.learn.rotated import Rotated
+from everhash.learn.rotated_view import Rotated
 from everhash.learn.sums import Sums, label_sums, on_grid
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-FEW = 1000
+FIRST_ROWS = 1000
 """Rows that are kept, and after which the view is settled."""
 
 
-class Remembered:
+class RowMemory:
     """Rows that can be learned from, added to, taken away from, and merged."""
 
     def __init__(self, view: Rotated) -> None:
         self.view = view
         self.settled = False
         """Whether the view stands still."""
-        self.few: FewRows | None = FewRows(view.n_features)
+        self.few: FirstRows | None = FirstRows(view.n_features)
         self.sums: Sums | None = None
         self._totals: GrowingArray[np.float64] = GrowingArray((view.width - 1,), np.float64)
         self.counts: GrowingArray[np.int64] = GrowingArray((), np.int64)
@@ -43,7 +43,7 @@ class Remembered:
         return self.sums.rows if self.sums is not None else len(self._few)
 
     @property
-    def _few(self) -> FewRows:
+    def _few(self) -> FirstRows:
         assert self.few is not None  # noqa: S101 - rows are kept where they are not summed up
         return self.few
 
@@ -98,7 +98,7 @@ class Remembered:
         fewer: Counts = self.counts.rows - np.bincount(labels, minlength=len(self.counts))
         return fewer
 
-    def merge(self, other: Remembered, numbers: Counts) -> None:
+    def merge(self, other: RowMemory, numbers: Counts) -> None:
         """Add what another of the same view remembers; `numbers` are its labels' numbers here."""
         self.sum_up()
         assert self.sums is not None  # noqa: S101 - they have just been summed up

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from everhash.learn import seeds
 from everhash.learn.growing import GrowingArray
-from everhash.learn.rotated import Rotated
+from everhash.learn.rotated_view import Rotated
 from everhash.learn.views import margins_by
 
 Floats = NDArray[np.float32]
@@ -15,7 +15,7 @@ Doubles = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 
-class Served:
+class ServedFunctions:
     """Classifiers of labels; W_c = sum over labels y of cycle c of word_y a_y'.
 
     Args:

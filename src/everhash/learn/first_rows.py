@@ -13,7 +13,7 @@ Floats = NDArray[np.float32]
 Counts = NDArray[np.int64]
 
 
-class FewRows:
+class FirstRows:
     """Rows, and the labels of each."""
 
     def __init__(self, n_features: int) -> None:
