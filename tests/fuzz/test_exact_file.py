@@ -126,19 +126,19 @@ def test_counters_that_count_nothing_are_refused(
 
 
 IN_SUMS: dict[str, tuple[Edit, str]] = {
-    "fewer rows than labels have": (tell("rows", 3), "more rows than there are|no sum"),
+    "fewer rows than labels have": (tell("rows", 3), "more rows than there are|not a sum"),
     "rows instead of sums": (tell("rows", None), "KeyError.*few"),
     "a view that still moves": (tell("settled", False), "more rows"),
     "settled as a number": (tell("settled", 1), "true or false"),
     "an inverse as a text": (tell("has_inverse", "yes"), "true or false"),
     "a penalty nobody tries": (tell("penalty", 24), "count below 24"),
-    "a sum no rows have": (put("total", 0, 2**30), "total is no sum"),
-    "a label's sum no rows have": (put("label_sums", (0, 0), 2**30), "label_sums is no sum"),
+    "a sum no rows have": (put("total", 0, 2**30), "total is not a sum"),
+    "a label's sum no rows have": (put("label_sums", (0, 0), 2**30), "label_sums is not a sum"),
     "a label's sum beyond its rows": (put("counts", 0, 0), "beyond what their rows"),
-    "half a row": (swap("total", np.full(70, 0.5)), "total is no sum"),
+    "half a row": (swap("total", np.full(70, 0.5)), "total is not a sum"),
     "products below zero": (put("gram", 0, -1), "products do not fit"),
     "products of other rows": (put("gram", 0, 0), "products do not fit"),
-    "a factor with a hole": (put("factor", 0, 0.0), "no matrix has"),
+    "a factor with a hole": (put("factor", 0, 0.0), "factor is invalid"),
     "a mean far away": (put("mean", 0, 7.0), "longer than any row"),
     "more right than scored": (tell("record.right", 10**6), "more rows were right"),
     "more scored than came": (tell("record.rows", 10**6), "more rows were right"),
@@ -159,10 +159,10 @@ IN_ROWS: dict[str, tuple[Edit, str]] = {
     "a label of a row that is not there": (put("few_rows", -1, 60), "do not fit them"),
     "rows out of order": (put("few_rows", 0, 5), "do not fit them"),
     "a label nobody has": (put("few_labels", 0, 5), "do not fit them"),
-    "another count": (put("counts", 0, 1), "as many as the kept"),
+    "another count": (put("counts", 0, 1), "match the kept rows"),
     "more published than kept": (tell("published_rows", 61), "published than kept"),
     "nothing published, but an inverse": (tell("published_rows", 0), "nothing can be learned"),
-    "rows beyond the largest": (put("few", (0, 0), 3e37), "not kept"),
+    "rows beyond the largest": (put("few", (0, 0), 3e37), "too many or out of range"),
     "a label twice": (
         both(
             lambda _, arrays: put("few_rows", 1, int(arrays["few_rows"][0]))(_, arrays),

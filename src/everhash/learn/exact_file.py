@@ -100,7 +100,7 @@ def read(learner: ExactLearner, state: dict[str, Any], arrays: Arrays, n_cycles:
     learner.penalty = count_of(state["penalty"], len(PENALTIES))
     memory = learner.memory
     learner.view = memory.view = memory.view.moved_to(array_of(arrays, "center", np.float32, 1))
-    require(bool((np.abs(memory.view.center) < LARGEST).all()), "the center is beyond the largest")
+    require(bool((np.abs(memory.view.center) < LARGEST).all()), "the center is out of range")
     memory.settled = _flag(state["settled"])
     learner.mean = array_of(arrays, "mean", np.float64, 1, (width - 1,)).copy()
     require(bool((np.abs(learner.mean) <= 1).all()), "the mean is longer than any row")
@@ -136,14 +136,17 @@ def _read_few(learner: ExactLearner, arrays: Arrays, n_labels: int) -> None:
     X = array_of(arrays, "few", np.float32, 2, (None, learner.view.n_features))
     rows = array_of(arrays, "few_rows", np.int64, 1)
     labels = array_of(arrays, "few_labels", np.int64, 1, (len(rows),))
-    require(len(X) <= FIRST_ROWS and bool((np.abs(X) < LARGEST).all()), "rows that were not kept")
+    require(
+        len(X) <= FIRST_ROWS and bool((np.abs(X) < LARGEST).all()),
+        "kept rows are too many or out of range",
+    )
     pairs = bool((np.diff(rows) >= 0).all()) and rows.max(initial=-1) < len(X)
     pairs = pairs and labels.max(initial=-1) < n_labels
     pairs = pairs and len(np.unique(rows * max(1, n_labels) + labels)) == len(rows)
     pairs = pairs and (learner.learns_unlabelled or len(np.unique(rows)) == len(X))
     require(pairs, "labels of kept rows do not fit them")
     counted = np.array_equal(np.bincount(labels, minlength=n_labels), memory.counts.rows)
-    require(counted, "labels are not as many as the kept rows have")
+    require(counted, "label counts do not match the kept rows")
     require(learner.published_rows <= len(X), "more rows were published than kept")
     few.add(X, rows, labels)
     memory.few = few
@@ -175,7 +178,7 @@ def _read_sums(learner: ExactLearner, arrays: Arrays, rows: int) -> None:
 def _read_served(learner: ExactLearner, arrays: Arrays, n_cycles: int) -> None:
     served, n = learner.served, learner.n_labels
     weights = array_of(arrays, "classifiers", np.float32, 2, (n, learner.view.width))
-    require(bool((np.abs(weights) < MAX_WEIGHT).all()), "classifiers that no learning gives")
+    require(bool((np.abs(weights) < MAX_WEIGHT).all()), "classifier weights are out of range")
     served.restore(weights, array_of(arrays, "changes", np.int64, 1, (n_cycles,)))
 
 
@@ -186,7 +189,7 @@ def _read_inverse(learner: ExactLearner, arrays: Arrays) -> None:
         triangle = array_of(arrays, "factor", np.float32, 1, (width * (width + 1) // 2,))
         lower = _square(triangle, width)
         usable = bool((np.abs(triangle) < MAX_WEIGHT).all() and (lower.diagonal() > 0).all())
-        require(usable, "a factor that no matrix has")
+        require(usable, "the matrix factor is invalid")
         learner.inverse = Factor(np.asfortranarray(lower))
         return
     assert memory.few is not None  # noqa: S101 - rows are kept where they are not summed up
@@ -194,7 +197,7 @@ def _read_inverse(learner: ExactLearner, arrays: Arrays) -> None:
     Z = memory.on_grid(memory.few.X.rows[:n]) * steps
     targets = memory.few.targets(learner.n_labels)[:n]
     solution = solve_few(Z, targets, learner.penalty) if n else None
-    require(solution is not None, "kept rows that nothing can be learned from")
+    require(solution is not None, "nothing can be learned from the kept rows")
     learner.inverse = None if solution is None else solution.inverse
 
 
@@ -203,7 +206,7 @@ def _whole(arrays: Arrays, name: str, shape: tuple[int, ...], most: int) -> Doub
     kind = np.int32 if arrays[name].dtype == np.int32 else np.float64
     numbers: Doubles = array_of(arrays, name, kind, len(shape), shape).astype(np.float64)
     whole = kind == np.int32 or bool((numbers == np.rint(numbers)).all())
-    require(whole and bool((np.abs(numbers) <= most).all()), f"{name} is no sum of rows")
+    require(whole and bool((np.abs(numbers) <= most).all()), f"{name} is not a sum of rows")
     return numbers
 
 

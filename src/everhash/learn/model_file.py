@@ -87,7 +87,7 @@ def restore_labels(state: dict[str, Any]) -> dict[Hashable, int]:
     """Return each label's number."""
     labels = [as_label(label_from_json(label)) for label in list_of(state["labels"])]
     numbers = {label: number for number, label in enumerate(labels)}
-    require(len(numbers) == len(labels), "a label stands twice")
+    require(len(numbers) == len(labels), "a label is listed twice")
     return numbers
 
 
@@ -102,7 +102,7 @@ def restore_columns(hasher: StreamHasher, state: dict[str, Any], n_features: int
 
 def _restore_codewords(hasher: OnlineHasher, arrays: Arrays, n_labels: int) -> None:
     words = array_of(arrays, "codewords", np.int8, 2, (n_labels, hasher.bits))
-    require(bool(np.isin(words, (-1, 1)).all()), "codewords hold more than -1 and +1")
+    require(bool(np.isin(words, (-1, 1)).all()), "codewords hold values other than -1 and +1")
     hasher._words.replace(words)
     in_cycle = (n_labels - 1) % hasher._begun.labels_per_cycle + 1 if n_labels else 0
     hasher._book.start_cycle(words[n_labels - in_cycle :])

@@ -55,7 +55,7 @@ def _read_mapping(learner: SgdLearner, arrays: Arrays, cycles: int) -> None:
     mapping.rounds.replace(array_of(arrays, "rounds", np.int64, 1, (cycles,)))
     mapping.restarts.replace(array_of(arrays, "restarts", np.int64, 1, (cycles,)))
     started = bool((mapping.restarts.rows <= mapping.rounds.rows).all())
-    require(started, "averages start again after the last round")
+    require(started, "averages restart after the last round")
 
 
 def read_center(center: Center, arrays: Arrays, state: dict[str, Any]) -> None:
@@ -66,7 +66,7 @@ def read_center(center: Center, arrays: Arrays, state: dict[str, Any]) -> None:
     count = count_of(state["center_count"], WARMUP + 1 if center.follows else 1)
     require(bool((np.abs(total) <= count * LARGEST).all()), "the center's total does not fit")
     stands = (total / count).astype(np.float32) if count else center.point
-    require(np.array_equal(point, stands), "the center is not where its rows put it")
+    require(np.array_equal(point, stands), "the center does not match its rows")
     center.point, center.total, center.count = point.copy(), total.copy(), count
 
 
@@ -78,7 +78,7 @@ def _read_memory(learner: SgdLearner, arrays: Arrays, state: dict[str, Any]) -> 
     clock = array_of(arrays, "clock", np.int64, 1, (learner.mapping.n_cycles if n else 0,))
     used = slots[np.arange(keep) < seen[:, None]] if n else slots.reshape(-1)
     require(np.array_equal(np.sort(used), np.arange(len(rows))), "the memory's slots do not fit")
-    require(bool((np.abs(rows) < LARGEST).all()), "the memory holds values beyond the largest")
+    require(bool((np.abs(rows) < LARGEST).all()), "values in the memory are out of range")
     memory.rows.replace(rows)
     memory.clock.replace(clock)
     memory.heard.replace(array_of(arrays, "heard", np.int64, 1, (n,)))

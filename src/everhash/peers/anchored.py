@@ -85,7 +85,9 @@ class AnchoredMethod(Method):
     def _check_state(self) -> None:
         super()._check_state()
         labelled = self.anchor_labels_.max(initial=0) <= len(self._numbers)
-        require(bool(labelled), "anchors have labels that nobody has")
-        require(self.arrived_[0] <= self._seen_width, "more anchors than there can be")
+        require(bool(labelled), "anchors have unknown labels")
+        require(
+            self.arrived_[0] <= self._seen_width, "more anchors have arrived than `anchors` allows"
+        )
         usable = bool((np.abs(self.anchor_rows_) < LARGEST).all())
-        require(usable, "anchors hold values beyond the largest")
+        require(usable, "anchor values are out of range")

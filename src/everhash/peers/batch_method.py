@@ -117,7 +117,7 @@ class BatchMethod(Method):
     def _check_state(self) -> None:
         super()._check_state()
         usable = bool((np.abs(self.mean_) < LARGEST).all())
-        require(usable, "the mean holds values beyond the largest")
+        require(usable, "the mean is out of range")
 
 
 class ThresholdMethod(BatchMethod):

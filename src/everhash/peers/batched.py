@@ -57,8 +57,8 @@ class BatchedMethod(Method):
     def _check_state(self) -> None:
         super()._check_state()
         waited = int(self.waited_[0])
-        require(waited < len(self.waiting_), "more rows wait than a batch has")
+        require(waited < len(self.waiting_), "more rows are waiting than a batch holds")
         usable = bool((np.abs(self.waiting_) < self.max_value).all())
-        require(usable, "rows wait that no stream has sent")
+        require(usable, "values of waiting rows are out of range")
         known = self.waiting_labels_[:waited].max(initial=-1) < len(self._numbers)
-        require(bool(known) or not self.about.supervised, "rows wait with labels that nobody has")
+        require(bool(known) or not self.about.supervised, "waiting rows have unknown labels")

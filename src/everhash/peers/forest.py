@@ -182,4 +182,4 @@ class ForestMethod(BatchMethod):
         super()._check_state()
         view = self._view
         fits = view.is_sound() and view.width == self._seen_width
-        require(fits, "its trees do not fit")
+        require(fits, "arrays of the trees do not fit each other")

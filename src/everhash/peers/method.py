@@ -235,4 +235,4 @@ class Method(StreamHasher):
     def _check_state(self) -> None:
         """Refuse a state read from a file whose arrays do not fit each other."""
         usable = bool((np.abs(self.functions_) < MAX_WEIGHT).all())
-        require(usable, "functions that no learning gives")
+        require(usable, "function weights are out of range")

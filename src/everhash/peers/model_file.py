@@ -93,7 +93,7 @@ def _restore_method(state: dict[str, Any], arrays: Arrays) -> Method:
     require(n_labels <= method._room(options), f"{n_labels} labels")
     words = array_of(arrays, "words", np.int8, 2, (n_labels, method._word_bits))
     expected = (-1, 1) if method.assigns_codewords else (0,)
-    require(bool(np.isin(words, expected).all()), f"words hold more than {expected}")
+    require(bool(np.isin(words, expected).all()), f"words hold values other than {expected}")
     method._words.replace(words)
     read_center(method._center, arrays, state)
     for name, (dtype, shape) in method._whole_layout().items():

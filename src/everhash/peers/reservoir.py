@@ -77,7 +77,7 @@ class ReservoirMethod(Method):
     def _check_state(self) -> None:
         super()._check_state()
         known = self.kept_labels_[: self._n_kept].max(initial=-1) < len(self._numbers)
-        require(bool(known), "the sample holds labels that nobody has")
+        require(bool(known), "the sample has unknown labels")
         require(bool((np.abs(self.kept_) < 2).all()), "sampled rows do not have unit length")
 
 

@@ -120,9 +120,9 @@ def test_a_hasher_saved_among_its_anchors_goes_on(digits: Stream) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("anchor_labels_", 40, "labels that nobody has"),
+        ("anchor_labels_", 40, "unknown labels"),
         ("arrived_", 21, "more anchors"),
-        ("anchor_rows_", 3e38, "beyond the largest"),
+        ("anchor_rows_", 3e38, "out of range"),
     ],
 )
 def test_a_file_with_impossible_anchors_is_refused(

@@ -194,11 +194,11 @@ def test_bad_option_is_a_typed_error(options: dict[str, object]) -> None:
 
 
 FORGED = {
-    "more rows wait": ("waited_", np.array([2], np.int64)),
-    "labels that nobody has": ("waiting_labels_", np.array([7, 0], np.int64)),
-    "sums of 3 labels": ("counts_", np.array([2, 2, 2], np.int64)),
-    "beyond the number of rows": ("moment_", np.full((2, 2), 9.0)),
-    "more than -1 and": ("starts_", np.zeros((2, 2))),
+    "more rows are waiting": ("waited_", np.array([2], np.int64)),
+    "unknown labels": ("waiting_labels_", np.array([7, 0], np.int64)),
+    "do not fit 3 labels": ("counts_", np.array([2, 2, 2], np.int64)),
+    "exceed the number of rows": ("moment_", np.full((2, 2), 9.0)),
+    "other than -1 and": ("starts_", np.zeros((2, 2))),
 }
 
 

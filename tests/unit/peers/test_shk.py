@@ -111,9 +111,9 @@ def test_bad_option_is_a_typed_error(options: dict[str, object]) -> None:
 
 
 FORGED = {
-    "beyond the largest": ("mean_", np.full(2, 3e38, np.float32)),
+    "the mean is out of range": ("mean_", np.full(2, 3e38, np.float32)),
     "longer than 1": ("anchors_", np.full((2, 2), 3, np.float32)),
-    "beyond 1": ("offset_", np.array([0.5, 2], np.float32)),
+    "above 1": ("offset_", np.array([0.5, 2], np.float32)),
 }
 
 

@@ -154,8 +154,8 @@ def test_bad_option_is_a_typed_error(options: dict[str, object]) -> None:
 
 
 FORGED = {
-    "so many batches": ("rows_", np.zeros((3, 2), np.float32)),
-    "rows have labels": ("row_labels_", np.array([0, 1, 0, 9], np.int64)),
+    "a whole number of batches": ("rows_", np.zeros((3, 2), np.float32)),
+    "rows have unknown labels": ("row_labels_", np.array([0, 1, 0, 9], np.int64)),
     "unit length": ("rows_", np.full((4, 2), 3, np.float32)),
 }
 

@@ -103,7 +103,7 @@ class SH(BatchMethod):
 
     def _check_state(self) -> None:
         super()._check_state()
-        require(self._view.is_sound(), "waves beyond the fastest")
+        require(self._view.is_sound(), "wave frequencies are out of range")
 
 
 def smoothest(sides: Doubles, bits: int) -> tuple[Counts, Doubles]:

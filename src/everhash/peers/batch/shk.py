@@ -97,4 +97,4 @@ class SHK(BatchMethod):
         super()._check_state()
         lengths = np.linalg.norm(self.anchors_.astype(np.float64), axis=1)
         require(bool((lengths < UNIT).all()), "anchors are longer than 1")
-        require(bool((np.abs(self.offset_) <= 1).all()), "a mean likeness is beyond 1")
+        require(bool((np.abs(self.offset_) <= 1).all()), "mean similarities are above 1")

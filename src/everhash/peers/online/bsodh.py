@@ -176,13 +176,13 @@ class BSODH(BatchedMethod):
         super()._check_state()
         n = len(self.counts_)
         fits = len(self.sums_) == len(self.starts_) == n <= len(self._numbers)
-        require(fits, f"sums of {n} labels")
+        require(fits, f"sums and codes do not fit {n} labels")
         total = int(self.counts_.sum())
         bounded = (np.abs(self.sums_) <= self.counts_[:, None]).all()
         bounded = bounded and (np.abs(self.moment_) <= total).all()
-        require(bool(bounded), "sums of codes beyond the number of rows")
+        require(bool(bounded), "sums of codes exceed the number of rows")
         codes = np.where(self.counts_[:, None] > 0, np.abs(self.starts_) == 1, self.starts_ == 0)
-        require(bool(codes.all()), "codes hold more than -1 and +1")
+        require(bool(codes.all()), "codes hold values other than -1 and +1")
 
 
 def signs(values: Doubles) -> Doubles:

@@ -90,4 +90,7 @@ class HMOH(HadamardMethod):
 
     def _check_state(self) -> None:
         super()._check_state()
-        require(bool((self.averaged_ <= self.rounds_).all()), "means of rounds still to come")
+        require(
+            bool((self.averaged_ <= self.rounds_).all()),
+            "a mean counts more rounds than there were",
+        )

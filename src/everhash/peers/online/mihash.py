@@ -99,7 +99,7 @@ class MIHash(ReservoirMethod):
     def _check_state(self) -> None:
         super()._check_state()
         usable = bool((np.abs(self.learning_) < MAX_WEIGHT).all())
-        require(usable, "functions that no learning gives")
+        require(usable, "function weights are out of range")
 
     def _start(self) -> None:
         self.functions_[:] = self.learning_[:] = self._random_functions()

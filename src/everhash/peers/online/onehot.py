@@ -174,8 +174,8 @@ class OneHot(Method):
         super()._check_state()
         n = len(self._numbers)
         sizes = {len(array) for array in (self.last_, self.mean_, self.changes_, self.averaged_)}
-        require(sizes == {n} and len(self.functions_) == max(1, n), f"not {n} classifiers")
-        require(bool(self.known_[0] <= n), "more labels have come than there are")
+        require(sizes == {n} and len(self.functions_) == max(1, n), f"expected {n} classifiers")
+        require(bool(self.known_[0] <= n), "more labels were learned than are known")
         rounds = self.rounds_ - self.restarts_
         fits = bool(rounds[0] >= 0) and bool((self.averaged_ <= rounds).all())
-        require(fits, "means of rounds still to come")
+        require(fits, "a mean counts more rounds than there were")

@@ -174,7 +174,7 @@ class SketchHash(BatchedMethod):
 
     def _check_state(self) -> None:
         super()._check_state()
-        require(bool((np.abs(self.mean_) < LARGEST).all()), "the mean is beyond the largest")
+        require(bool((np.abs(self.mean_) < LARGEST).all()), "the mean is out of range")
         most = 2 * LARGEST * np.sqrt(float(self.seen_[0]) * len(self.mean_))
         require(bool((np.abs(self.sketch_) <= most).all()), "the sketch is longer than its rows")
 

@@ -113,7 +113,7 @@ class SmartHash(BatchedMethod, AnchoredMethod):
         super()._check_state()
         n = len(self.rows_)
         whole = len(self.row_labels_) == n and n % self._begun["batch"] == 0
-        require(whole, f"{n} rows are not so many batches")
+        require(whole, f"{n} rows are not a whole number of batches")
         known = self.row_labels_.max(initial=-1) < len(self._numbers)
-        require(bool(known), "rows have labels that nobody has")
+        require(bool(known), "rows have unknown labels")
         require(bool((np.abs(self.rows_) < UNIT).all()), "rows do not have unit length")
