@@ -47,6 +47,8 @@ def check_protocol(make: Make, stream: Stream) -> None:
     widths = (codes.width, hasher.width_, len(hasher.versions_), hasher.codewords_.shape[1])
     require(len(set(widths)) == 1, "codes, width_, versions_ and codewords_ agree", f"{widths}")
     require_equal(codes.unpack(), hasher.transform(stream.X[:5]), "encode packs transform", "bits")
+    known, met = len(hasher.codewords_), len(set(stream.y.tolist()))
+    require(known == len(hasher.labels_) == met, "each label has a row in codewords_", f"{known}")
     active, expected = (hasher.codewords_ != 0).sum(axis=1), active_bits(hasher)
     promise = f"a codeword has {expected} active bits"
     require(bool((active == expected).all()), promise, f"{sorted(set(active.tolist()))}")

@@ -35,7 +35,7 @@ class Center:
     def follow(self, X: Floats) -> Floats:
         """Move through rows in order; return where the centre stood after each that moved it.
 
-        There is at least one: where it stands now. Row i belongs to entry min(i, last).
+        There is at least one, the current centre. Row i belongs to entry min(i, last).
         """
         warm = X[: WARMUP - self.count] if self.follows else X[:0]
         if len(warm) == 0:

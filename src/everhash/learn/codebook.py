@@ -112,7 +112,7 @@ def _random_words(n: int, bits: int, rng: np.random.Generator) -> Signs:
 
 
 def _free_word(bits: int, used: set[bytes], rng: np.random.Generator) -> Signs:
-    """Return a random word nobody has, with a bounded number of tries."""
+    """Return a random word that no label has, with a bounded number of tries."""
     for word in _random_words(TRIES, bits, rng):
         if word.tobytes() not in used:
             drawn: Signs = word

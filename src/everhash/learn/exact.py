@@ -52,7 +52,7 @@ OFTEN = 1.2
 
 
 class Due(NamedTuple):
-    """A label to be solved alone, as it stands after a certain row."""
+    """A label to be solved alone, by the rows up to a certain one."""
 
     row: int
     label: int
@@ -305,7 +305,7 @@ class ExactLearner:
         return settled and self.memory.view.same_as(other.memory.view)
 
     def settle(self) -> None:
-        """Let the view stand still from now on."""
+        """Fix the view from now on."""
         if self.memory.settled:
             return
         if self.memory.rows == 0:

@@ -1,4 +1,4 @@
-"""What only the exact learner can do: publish, forget, fork, merge, and tell how good it was."""
+"""What only the exact learner can do: publish, forget, fork, merge, and report its accuracy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ExactCalls(Classifying):
     def publish(self) -> Callable[[], Self]:
         """Solve for all functions now, from all that was learned. Exact learner only.
 
-        `publish` is also the option that says when this happens by itself; `get_params` tells it.
+        `publish` is also the option that says when this happens by itself; `get_params` returns it.
         """
         return self._publish_now
 
@@ -74,7 +74,7 @@ class ExactCalls(Classifying):
         """Return a hasher with the same view, labels and words that has learned nothing.
 
         It can learn elsewhere, in parallel, and be merged afterwards. From now on the centre of the
-        view, the mean of the rows so far, stands still: learn a sample of the stream first.
+        view, the mean of the rows so far, is fixed: learn a sample of the stream first.
         Exact learner only.
         """
         learner = self._exact("fork")
@@ -123,7 +123,7 @@ class ExactCalls(Classifying):
 
     @property
     def accuracy_(self) -> Accuracy | None:
-        """How often rows were right before they were learned; None where nobody counts that."""
+        """How often rows were right before they were learned; None where that is not counted."""
         self._require_fitted()
         learner = self._learner
         return learner.record.accuracy if isinstance(learner, ExactLearner) else None

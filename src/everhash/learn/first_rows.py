@@ -65,7 +65,7 @@ class FirstRows:
 
 
 def _names(X: Floats, rows: Counts, labels: Counts) -> list[tuple[bytes, tuple[int, ...]]]:
-    """Return what tells rows apart: their features and their labels."""
+    """Return what identifies each row: its features and its labels."""
     of: list[list[int]] = [[] for _ in X]
     for row, label in zip(rows.tolist(), labels.tolist(), strict=True):
         of[row].append(label)

@@ -220,7 +220,7 @@ class OnlineHasher(ExactCalls):
 
     @property
     def label_counts_(self) -> NDArray[np.int64] | None:
-        """(n_labels,) rows learned of each label; None where nobody counts them."""
+        """(n_labels,) rows learned of each label; None where they are not counted."""
         self._require_fitted()
         return self._learner.label_counts
 

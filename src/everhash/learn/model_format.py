@@ -9,7 +9,7 @@
     arrays            what was learned
 
 Nothing in a file names code: a method is looked up among those everhash has. Every number read from
-it is held against the others before use.
+it is checked against the others before use.
 """
 
 from __future__ import annotations
@@ -133,14 +133,14 @@ def array_of(
 
 
 def count_of(value: Any, below: int) -> int:
-    """Return a count that stands in the state."""
+    """Return a count from the state, checked."""
     ok = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < below
     require(ok, f"expected a count below {below}, got {value!r:.40}")
     return int(value)
 
 
 def list_of(value: Any) -> list[Any]:
-    """Return a list that stands in the state."""
+    """Return a list from the state, checked."""
     require(isinstance(value, list), f"expected a list, got a {type(value).__name__}")
     return list(value)
 

@@ -122,7 +122,7 @@ class Record:
 
     @property
     def accuracy(self) -> Accuracy:
-        """How it stands overall."""
+        """The figures over all labels."""
         share = self.right / self.rows if self.rows else None
         loss = self.loss / (UNIT * self.rows) if self.rows else None
         return Accuracy(self.rows, share, loss, 1 / self.inverse_temperature)

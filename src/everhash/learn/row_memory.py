@@ -30,7 +30,7 @@ class RowMemory:
     def __init__(self, view: Rotated) -> None:
         self.view = view
         self.settled = False
-        """Whether the view stands still."""
+        """Whether the view no longer changes."""
         self.few: FirstRows | None = FirstRows(view.n_features)
         self.sums: Sums | None = None
         self._totals: GrowingArray[np.float64] = GrowingArray((view.width - 1,), np.float64)
@@ -141,7 +141,7 @@ class RowMemory:
             self.view = self.view.moved_to(mean.astype(np.float32))
 
     def settle(self) -> None:
-        """Let the view stand still from now on, its centre the mean of the rows so far."""
+        """Fix the view from now on; its centre is the mean of the rows so far."""
         self._follow_mean()
         self.settled = True
 

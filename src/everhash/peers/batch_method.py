@@ -16,8 +16,8 @@ from everhash.learn.views import Centred, Homogeneous, View
 from everhash.peers.method import Counts, Floats, Layout, Method
 from everhash.stream import LARGEST, Labels, as_labels, as_rows
 
-Tell = Callable[[float], None]
-"""Is told the share of the work that is done, from time to time."""
+Report = Callable[[float], None]
+"""Is called with the share of the work that is done, from time to time."""
 
 
 class BatchMethod(Method):
@@ -47,7 +47,7 @@ class BatchMethod(Method):
     def _view(self) -> View:
         return Centred(self.mean_)
 
-    def fit(self, X: ArrayLike, y: Any = None, *, progress: Tell | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: Any = None, *, progress: Report | None = None) -> Self:
         """Forget everything, then learn from X and y. An error leaves the hasher as it was.
 
         Args:
@@ -63,10 +63,10 @@ class BatchMethod(Method):
         fresh._check_columns(X, rows.shape[1], first=True)
         fresh._begin(options)
         fresh._assign_words(labels.values)
-        told = _Progress(progress)
+        reporter = _Progress(progress)
         with one_thread():
-            fresh._fit_rows(rows, labels, told)
-        told(1.0)
+            fresh._fit_rows(rows, labels, reporter)
+        reporter(1.0)
         fresh._lessons = len(rows)
         before = self.updates_.max() if self.__sklearn_is_fitted__() else 0
         fresh.updates_ = np.full(len(fresh.updates_), before + 1)
@@ -74,18 +74,18 @@ class BatchMethod(Method):
         self.__dict__.update(fresh.__dict__)
         return self
 
-    def _fit_rows(self, rows: Floats, labels: Labels, tell: Tell) -> None:
+    def _fit_rows(self, rows: Floats, labels: Labels, report: Report) -> None:
         """Centre rows at their mean, and learn from those that have labels, or from all."""
         self.mean_ = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
         if not self.about.supervised:
-            self._fit(unit_rows(rows, self.mean_), np.empty(0, np.int64), tell)
+            self._fit(unit_rows(rows, self.mean_), np.empty(0, np.int64), report)
             return
         if len(labels.rows) == 0:
             raise LabelError(f"{self.method} learns from labels, and no row has one", hint="pass y")
         numbers = self.numbers(labels.values)[labels.which]
-        self._fit(unit_rows(rows[labels.rows], self.mean_), numbers, tell)
+        self._fit(unit_rows(rows[labels.rows], self.mean_), numbers, report)
 
-    def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
+    def _fit(self, Z: Floats, labels: Counts, report: Report) -> None:
         """Learn from centred unit rows and their labels by number (none if unsupervised)."""
         raise NotImplementedError
 
@@ -133,13 +133,13 @@ class ThresholdMethod(BatchMethod):
 
 
 class _Progress:
-    """Tells of shares that are new, the last of them once."""
+    """Reports shares that are new, the last of them once."""
 
-    def __init__(self, tell: Tell | None) -> None:
-        self._tell = tell
+    def __init__(self, report: Report | None) -> None:
+        self._report = report
         self._share = 0.0
 
     def __call__(self, share: float) -> None:
-        if self._tell is not None and share > self._share:
+        if self._report is not None and share > self._share:
             self._share = share
-            self._tell(share)
+            self._report(share)

@@ -1,8 +1,8 @@
 """Decision trees as arrays, and rows as trees see them.
 
 A fitted tree of scikit-learn becomes a few numbers a node, so that a file of them names no code.
-All trees stand in one row of nodes, each node before its children and its left child right after
-it:
+All trees are stored in one list of nodes, each node before its children, its left child right
+after it:
 
     features    (m,) the feature a node asks for
     numbers     (m,) what an inner node compares it with; what a leaf says
@@ -54,7 +54,7 @@ def tree_of(fitted: Any, spoken: NDArray[np.floating[Any]]) -> Tree:
     nodes = fitted.tree_
     leaf = nodes.children_left < 0
     if (nodes.children_left[~leaf] != np.flatnonzero(~leaf) + 1).any():
-        raise ValueError("a left child must stand right after its parent")
+        raise ValueError("a left child must follow its parent")
     exact = nodes.threshold
     near = exact.astype(np.float32)
     below = np.where(near > exact, np.nextafter(near, np.float32(-np.inf)), near)

@@ -175,8 +175,8 @@ class Method(StreamHasher):
 
     def _hint_of_room(self, options: dict[str, Any]) -> str:
         """Say what to do about one label too many."""
-        told = "pass classes=, or " if "classes" in options else ""
-        return f"{told}check that y holds labels and not ids"
+        first = "pass classes=, or " if "classes" in options else ""
+        return f"{first}check that y holds labels and not ids"
 
     def _room(self, options: dict[str, Any]) -> int:  # noqa: ARG002 - a few methods look at them
         """Return how many labels the method can ever know."""

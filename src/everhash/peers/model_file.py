@@ -77,7 +77,7 @@ def method_to_bytes(method: Method) -> bytes:
 
 
 def _restore_method(state: dict[str, Any], arrays: Arrays) -> Method:
-    """Build a method, holding every array against the layout its options give."""
+    """Build a method, and check every array against the layout that its options give."""
     params: dict[str, Any] = dict(state["params"])
     if "given_center" in arrays:
         params["center"] = array_of(arrays, "given_center", np.float32, 1)

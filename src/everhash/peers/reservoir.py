@@ -85,7 +85,7 @@ class PairMethod(ReservoirMethod):
     """A method that learns from pairs: each row with one that was sampled before it came.
 
     A pair is alike where both have the same label. Its Hamming distance should then be small, and
-    otherwise large; what the method does about one that is not stands in `_learn_pair`.
+    otherwise large; `_learn_pair` corrects the functions where it is not.
     """
 
     def _learn_pair(self, pair: Floats, alike: bool) -> None:

@@ -48,7 +48,7 @@ from typing import ClassVar
 import numpy as np
 
 from everhash.learn import seeds
-from everhash.peers.batch_method import BatchMethod, Tell
+from everhash.peers.batch_method import BatchMethod, Report
 from everhash.peers.description import Description
 from everhash.peers.method import Counts, Doubles, Floats
 from everhash.peers.options import option, whole
@@ -79,7 +79,7 @@ class BRE(BatchMethod):
     anchors: int = option(20, whole(1, 10_000))
     sweeps: int = option(200, whole(1, 1_000_000))
 
-    def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
+    def _fit(self, Z: Floats, labels: Counts, report: Report) -> None:
         """Sweep over the functions until there is little left to gain."""
         begun = self._begun
         X = Z.astype(np.float64)  # so that rows that turn together can be told from others
@@ -101,9 +101,9 @@ class BRE(BatchMethod):
             before, cost = cost, unexplained(H, labels)
             if before - cost <= TOLERANCE:
                 break
-            tell((sweep + 1) / (begun["sweeps"] + 1))
+            report((sweep + 1) / (begun["sweeps"] + 1))
         self.functions_[:] = functions
-        tell(1.0)
+        report(1.0)
 
     def _first_functions(self, X: Doubles) -> tuple[Doubles, Counts]:
         """Return (bits, d) functions with random weights, and (bits, anchors) rows they are of."""

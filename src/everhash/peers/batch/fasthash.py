@@ -57,7 +57,7 @@ from numpy.typing import NDArray
 
 from everhash.learn import seeds
 from everhash.learn.options import positive
-from everhash.peers.batch_method import Tell
+from everhash.peers.batch_method import Report
 from everhash.peers.description import Description
 from everhash.peers.forest import ForestMethod, Tree, said_by, tree_of
 from everhash.peers.method import Counts, Floats
@@ -183,7 +183,7 @@ class FastHash(ForestMethod):
     features: int = option(10, whole(1, 100000))
     rate: float = option(0.1, positive)
 
-    def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
+    def _fit(self, Z: Floats, labels: Counts, report: Report) -> None:
         bits = self._word_bits
         couplings = Couplings(labels, bits)
         planted: list[tuple[int, Tree]] = []
@@ -195,7 +195,7 @@ class FastHash(ForestMethod):
             for tree in trees:
                 votes += said_by(tree, Z)
             couplings.add(np.where(votes > 0, 1, -1))
-            tell((bit + 1) / bits)
+            report((bit + 1) / bits)
         self._plant(planted)
 
     def _boost(self, Z: Floats, z: Whole, rng: np.random.Generator) -> list[Tree]:

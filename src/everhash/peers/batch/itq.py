@@ -50,7 +50,7 @@ import numpy as np
 
 from everhash.learn import seeds
 from everhash.learn.options import positive
-from everhash.peers.batch_method import BatchMethod, Tell
+from everhash.peers.batch_method import BatchMethod, Report
 from everhash.peers.description import Description
 from everhash.peers.eigen import top_directions
 from everhash.peers.method import Counts, Doubles, Floats
@@ -75,7 +75,7 @@ class ITQ(BatchMethod):
     direction_a_bit: ClassVar[bool] = True
     rounds: int = option(50, whole(1, 10_000))
 
-    def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
+    def _fit(self, Z: Floats, labels: Counts, report: Report) -> None:
         """Find directions, then improve their rotation."""
         X = Z.astype(np.float64)
         W = self._embedding(X, labels)
@@ -83,7 +83,7 @@ class ITQ(BatchMethod):
         R = self._random_rotation(len(W))
         for done in range(self._begun["rounds"]):
             R = rotate(V, R)
-            tell((done + 1) / self._begun["rounds"])
+            report((done + 1) / self._begun["rounds"])
         self.functions_[:] = R.T @ W
 
     def _embedding(self, X: Doubles, labels: Counts) -> Doubles:  # noqa: ARG002 - for CCA

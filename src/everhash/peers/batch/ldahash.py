@@ -47,7 +47,7 @@ import numpy as np
 
 from everhash.learn.options import positive
 from everhash.learn.views import margins_by
-from everhash.peers.batch_method import Tell, ThresholdMethod
+from everhash.peers.batch_method import Report, ThresholdMethod
 from everhash.peers.description import Description
 from everhash.peers.eigen import top_directions
 from everhash.peers.method import Counts, Doubles, Floats
@@ -72,7 +72,7 @@ class LDAHash(ThresholdMethod):
     direction_a_bit: ClassVar[bool] = True
     ridge: float = option(1.0, positive)
 
-    def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
+    def _fit(self, Z: Floats, labels: Counts, report: Report) -> None:
         """Find all directions, then a threshold for each."""
         which = np.unique(labels, return_inverse=True)[1]
         alike, unlike = pair_moments(Z.astype(np.float64), which)
@@ -84,7 +84,7 @@ class LDAHash(ThresholdMethod):
         along = margins_by(np.ascontiguousarray(self.functions_[None, :, :-1]), Z)
         for bit in range(bits):
             self.functions_[bit, -1] = -best_threshold(along[:, bit], which)
-            tell((bit + 1) / bits)
+            report((bit + 1) / bits)
 
 
 def pair_moments(X: Doubles, which: Counts) -> tuple[Doubles, Doubles]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from everhash.peers.batch_method import BatchMethod, Tell
+from everhash.peers.batch_method import BatchMethod, Report
 from everhash.peers.description import Description
 from everhash.peers.method import Counts, Floats
 
@@ -37,5 +37,5 @@ class LSH(BatchMethod):
         codewords=False,
     )
 
-    def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:  # noqa: ARG002
+    def _fit(self, Z: Floats, labels: Counts, report: Report) -> None:  # noqa: ARG002
         self.functions_[:] = self._random_functions()

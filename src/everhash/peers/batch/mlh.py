@@ -47,7 +47,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.learn import seeds
-from everhash.peers.batch_method import Tell, ThresholdMethod
+from everhash.peers.batch_method import Report, ThresholdMethod
 from everhash.peers.description import Description
 from everhash.peers.method import Counts, Floats
 from everhash.peers.options import option, share, whole
@@ -79,7 +79,7 @@ class MLH(ThresholdMethod):
     decay: float = option(0.01, share)
     steps: int = option(5000, whole(1, 10_000_000))
 
-    def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
+    def _fit(self, Z: Floats, labels: Counts, report: Report) -> None:
         """Take gradient steps with momentum, ever smaller ones."""
         begun, X = self._begun, np.column_stack([Z, np.ones(len(Z), np.float32)])
         W = self._first_functions(Z)
@@ -96,7 +96,7 @@ class MLH(ThresholdMethod):
             velocity += eta * (slope - decay * W)
             W += velocity
             if (number + 1) % STEPS_A_REPORT == 0 or number + 1 == begun["steps"]:
-                tell((number + 1) / begun["steps"])
+                report((number + 1) / begun["steps"])
         self.functions_[:] = W
 
     def _first_functions(self, Z: Floats) -> Floats:

@@ -39,7 +39,7 @@ import numpy as np
 
 from everhash.learn.model_format import require
 from everhash.learn.views import View
-from everhash.peers.batch_method import BatchMethod, Tell
+from everhash.peers.batch_method import BatchMethod, Report
 from everhash.peers.description import Description
 from everhash.peers.eigen import top_directions
 from everhash.peers.method import Counts, Doubles, Floats, Layout
@@ -86,12 +86,12 @@ class SH(BatchMethod):
     def _view(self) -> View:
         return Waves(self.mean_, self.waves_, self.phases_)
 
-    def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:  # noqa: ARG002
+    def _fit(self, Z: Floats, labels: Counts, report: Report) -> None:  # noqa: ARG002
         """Fit the box, and take the smoothest waves in it."""
         X, bits = Z.astype(np.float64), self._begun["bits"]
         spread = X - X.mean(axis=0)
         axes = top_directions(spread.T @ spread / len(X), min(bits, X.shape[1]))[1]
-        tell(0.5)
+        report(0.5)
         along = X @ axes.T
         low = along.min(axis=0)
         sides = np.maximum(along.max(axis=0) - low, THINNEST)
@@ -99,7 +99,7 @@ class SH(BatchMethod):
         self.waves_[:] = axes[which] * frequencies[:, None]
         self.phases_[:] = -low[which] * frequencies
         self.functions_[:] = np.eye(bits)
-        tell(1.0)
+        report(1.0)
 
     def _check_state(self) -> None:
         super()._check_state()

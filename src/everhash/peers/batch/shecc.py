@@ -49,7 +49,7 @@ from everhash.errors import LabelError
 from everhash.learn import seeds
 from everhash.learn.options import positive
 from everhash.learn.views import margins_by
-from everhash.peers.batch_method import BatchMethod, Tell, ThresholdMethod
+from everhash.peers.batch_method import BatchMethod, Report, ThresholdMethod
 from everhash.peers.description import Description
 from everhash.peers.forest import ForestMethod, Tree, said_by, tree_of
 from everhash.peers.method import Counts, Floats
@@ -96,10 +96,12 @@ class BoostedCodewords(BatchMethod):
     def _draw_word(self, number: int) -> Signs:
         return random_word(self._begun["random_state"], number, self._word_bits)
 
-    def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
+    def _fit(self, Z: Floats, labels: Counts, report: Report) -> None:
         words, bits = self._words.rows, self._word_bits
         if len(words) < 2:
-            raise LabelError("one label, and nothing to tell it from", hint="pass two or more")
+            raise LabelError(
+                "there is only one label, and two are needed", hint="pass rows of two labels"
+            )
         D = first_weights(labels, len(words))
         for bit in range(bits):
             rng = seeds.generator(self._begun["random_state"], seeds.WEIGHTS, bit)
@@ -112,7 +114,7 @@ class BoostedCodewords(BatchMethod):
                 self._turn(bit)
                 said = -said
             reweigh(D, colours, labels, _signs(said), self._begun["alpha"])
-            tell((bit + 1) / bits)
+            report((bit + 1) / bits)
 
     def _train(self, bit: int, Z: Floats, wanted: Signs, weights: Weights, seed: int) -> Floats:
         """Learn a function from weighted rows to colours; return what it says of the rows."""
@@ -168,9 +170,9 @@ class TreeShECC(ForestMethod, BoostedCodewords):
         online=False,
     )
 
-    def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
+    def _fit(self, Z: Floats, labels: Counts, report: Report) -> None:
         self._trees: list[Tree] = []
-        super()._fit(Z, labels, tell)
+        super()._fit(Z, labels, report)
         self._plant(enumerate(self._trees))
         del self._trees
 

@@ -35,7 +35,7 @@ from everhash.learn import seeds
 from everhash.learn.model_format import require
 from everhash.learn.views import Anchored, View
 from everhash.peers.anchored import anchor_count
-from everhash.peers.batch_method import BatchMethod, Tell
+from everhash.peers.batch_method import BatchMethod, Report
 from everhash.peers.description import Description
 from everhash.peers.ksh import Residual, codes_of, learn_function
 from everhash.peers.method import UNIT, Counts, Floats, Layout
@@ -76,7 +76,7 @@ class SHK(BatchMethod):
     def _view(self) -> View:
         return Anchored(self.mean_, self.anchors_, self.offset_)
 
-    def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
+    def _fit(self, Z: Floats, labels: Counts, report: Report) -> None:
         """Draw anchors, then learn function after function."""
         view = Anchored.by(Z[self._draw_anchors(len(Z))], np.zeros_like(self.mean_))
         self.anchors_, self.offset_ = view.anchors, view.offset
@@ -86,7 +86,7 @@ class SHK(BatchMethod):
             function = learn_function(residual)
             residual.add(codes_of(function[None], K)[0])
             self.functions_[number] = function
-            tell((number + 1) / len(self.functions_))
+            report((number + 1) / len(self.functions_))
 
     def _draw_anchors(self, n: int) -> Counts:
         """Return which of n rows are anchors: none twice before all are."""

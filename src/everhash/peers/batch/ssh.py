@@ -61,7 +61,7 @@ import numpy as np
 from everhash.errors import LabelError
 from everhash.learn.centering import unit_rows
 from everhash.learn.options import positive
-from everhash.peers.batch_method import BatchMethod, Tell
+from everhash.peers.batch_method import BatchMethod, Report
 from everhash.peers.description import Description
 from everhash.peers.eigen import top_directions
 from everhash.peers.method import Counts, Doubles, Floats
@@ -87,7 +87,7 @@ class SSH(BatchMethod):
     eta: float = option(0.1, positive)
     alpha: float = option(3.0, positive)
 
-    def _fit_rows(self, rows: Floats, labels: Labels, tell: Tell) -> None:
+    def _fit_rows(self, rows: Floats, labels: Labels, report: Report) -> None:
         """Learn from labelled rows, and from all rows how they are spread."""
         if len(labels.rows) == 0:
             raise LabelError(f"{self.method} learns from labels, and no row has one", hint="pass y")
@@ -95,9 +95,9 @@ class SSH(BatchMethod):
         every = unit_rows(rows, self.mean_).astype(np.float64)
         spread = self._begun["eta"] * (every.T @ every) / len(every)
         numbers = self.numbers(labels.values)[labels.which]
-        self._learn_functions(Pairs(every[labels.rows], numbers), spread, tell)
+        self._learn_functions(Pairs(every[labels.rows], numbers), spread, report)
 
-    def _learn_functions(self, pairs: Pairs, spread: Doubles, tell: Tell) -> None:
+    def _learn_functions(self, pairs: Pairs, spread: Doubles, report: Report) -> None:
         bits, alpha = self._begun["bits"], self._begun["alpha"]
         alike = pairs.alike()
         for bit in range(bits):
@@ -105,7 +105,7 @@ class SSH(BatchMethod):
             self.functions_[bit] = w
             alike = alike - alpha * pairs.wrong(w)
             spread = without(spread, w)
-            tell((bit + 1) / bits)
+            report((bit + 1) / bits)
 
 
 class Pairs:

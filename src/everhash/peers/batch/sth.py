@@ -47,7 +47,7 @@ from numpy.typing import NDArray
 from everhash.errors import OptionError
 from everhash.learn import seeds
 from everhash.learn.options import positive
-from everhash.peers.batch_method import Tell, ThresholdMethod
+from everhash.peers.batch_method import Report, ThresholdMethod
 from everhash.peers.description import Description
 from everhash.peers.method import Counts, Doubles, Floats
 from everhash.peers.options import option, whole
@@ -74,7 +74,7 @@ class STH(ThresholdMethod):
     neighbours: int = option(25, whole(1, 10_000))
     C: float = option(0.1, positive)
 
-    def _fit(self, Z: Floats, labels: Counts, tell: Tell) -> None:
+    def _fit(self, Z: Floats, labels: Counts, report: Report) -> None:
         """Find codes of the rows, then a function for each bit."""
         bits = self._begun["bits"]
         if bits >= len(Z):
@@ -85,7 +85,7 @@ class STH(ThresholdMethod):
         Y = smooth_vectors(label_graph(Z, labels, self._begun["neighbours"]), bits, rng)
         for bit in range(bits):
             self.functions_[bit] = linear_svm(Z, upper_half(Y[:, bit]), self._begun["C"])
-            tell((bit + 1) / bits)
+            report((bit + 1) / bits)
 
 
 def label_graph(Z: Floats, labels: Counts, k: int) -> Any:

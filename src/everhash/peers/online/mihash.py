@@ -161,9 +161,9 @@ def information(
     weights = np.bincount(cells, 1 - right_share, 2 * (bins + 1))
     weights = weights + np.bincount(cells + 1, right_share, 2 * (bins + 1))
     joint = (weights / len(cells)).reshape(2, bins + 1)
-    told = evidence(joint)
-    value, told = float((joint * told).sum()), told.ravel()
-    return value, (told[cells + 1] - told[cells]) * (bins / reach / len(cells))
+    logs = evidence(joint)
+    value, logs = float((joint * logs).sum()), logs.ravel()
+    return value, (logs[cells + 1] - logs[cells]) * (bins / reach / len(cells))
 
 
 def mean_information(codes: NDArray[np.bool_], labels: Counts) -> float:
@@ -193,5 +193,5 @@ def evidence(joint: Shares) -> Shares:
     """Return log2( p(c, l) / (p(c) p(l)) ) of (..., 2, m) shares; 0 where there is no share."""
     apart = joint.sum(axis=-1, keepdims=True) * joint.sum(axis=-2, keepdims=True)
     ratio = np.divide(joint, apart, out=np.ones_like(joint), where=joint > 0)
-    told: Shares = np.log2(ratio)
-    return told
+    logs: Shares = np.log2(ratio)
+    return logs
