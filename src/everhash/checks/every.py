@@ -20,7 +20,7 @@ from everhash.checks.judging import (
     require_same,
     taught,
 )
-from everhash.codes import Codes, Hasher
+from everhash.codes import Codes
 from everhash.errors import (
     DimensionError,
     InputError,
@@ -28,6 +28,7 @@ from everhash.errors import (
     NotFiniteError,
     NotFittedError,
 )
+from everhash.index.hasher import Hasher
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.peers.model_file import load_hasher
 
