@@ -41,7 +41,7 @@ def test_a_key_is_asked_for_when_needed_and_kept_in_the_tab(
         page.locator("#connection[data-state=up]").wait_for()
         page.locator(".entry.plain").first.click()
         page.locator("#query .chips button").first.click()
-        dialog.get_by_text("this key may read, which is not enough").wait_for()
+        dialog.get_by_text("this key may only read").wait_for()
         page.fill("#key", write)
         page.keyboard.press("Enter")
         page.locator("#toast", has_text=" is ").wait_for()

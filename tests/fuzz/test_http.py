@@ -75,7 +75,7 @@ def wait_until_ready(session: Any) -> None:
 
 def document(app: Any) -> dict[str, Any]:
     """Return the document; rows have the length this collection expects, so that many will do."""
-    told: dict[str, Any] = app.openapi()
+    told: dict[str, Any] = app.app.openapi()
     for schema in told["components"]["schemas"].values():
         for part in find_rows(schema.get("properties", {}).get("rows", {})):
             part["items"] |= {"minItems": DIM, "maxItems": DIM}

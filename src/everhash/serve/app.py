@@ -19,7 +19,7 @@ from everhash.serve.access import no_route
 from everhash.serve.bodies import explain as explain_problem
 from everhash.serve.docs_page import docs_page
 from everhash.serve.endpoints import Endpoint
-from everhash.serve.error_middleware import ErrorMiddleware
+from everhash.serve.error_middleware import ErrorMiddleware, log_failure
 from everhash.serve.errors import RefusedError, response_to
 from everhash.serve.keys import Keys
 from everhash.serve.openapi import describe, describe_route
@@ -127,6 +127,7 @@ def _explain_errors(app: FastAPI, service: Service) -> None:
 
     async def explain(request: Request, raised: Exception) -> Response:
         status, headers, content = response_to(_refusal(request, raised), service.path)
+        log_failure(raised, status, request.scope)
         return Response(content, status, headers, media_type=JSON)
 
     kinds = (HTTPException, RequestValidationError, RefusedError, EverhashError, Exception)

@@ -98,6 +98,7 @@ class ErrorMiddleware:
         except TimeoutError:
             raise _too_late(waiting=takes and body is None) from None
         finally:
+            response.timeout = None
             if body is not None:
                 self._bodies.release(body)
                 del scope[BODY]  # a connection keeps its scope until the next request
@@ -120,9 +121,10 @@ class ErrorMiddleware:
 
     async def _fail(self, error: Exception, response: Response, scope: Any) -> None:
         """Answer with an error, unless an answer has begun: the server then closes."""
+        if response.status == 500:
+            return  # the framework has raised again what it answered
         status, headers, body = response_to(error, self.service.path)
-        if status == 500:
-            log.error("%s %s failed", scope["method"], scope["path"][:80], exc_info=error)
+        log_failure(error, status, scope)
         if not response.status:
             with suppress(OSError):
                 await response.send_whole(body, JSON, status, headers)
@@ -173,6 +175,12 @@ class Response:
         pairs += COMMON
         await self._send({"type": "http.response.start", "status": status, "headers": pairs})
         await self._send({"type": "http.response.body", "body": body})
+
+
+def log_failure(error: Exception, status: int, scope: Any) -> None:
+    """Log what is an error of the service itself, which clients are not shown."""
+    if status == 500:
+        log.error("%s %s failed", scope["method"], scope["path"][:80], exc_info=error)
 
 
 def _encoded(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
