@@ -5,7 +5,8 @@
 Four kinds of figures. The first two have yardsticks that are measured in turn with them, by the
 clock and by the work of a processor an answer, since the machine may be busy with other things:
 
-    single     POST /search, one row as JSON, k = 10, against a bare FastAPI route of the same size
+    single     POST /search, one row as JSON, k = 10, against a bare FastAPI route of the same size,
+               on the parser the service uses, httptools, and on uvicorn's other one, h11
     batches    100 rows as .npy, answers as Arrow, against the same batches searched in process
     refresh    the same searches while all unlabelled entries are refreshed, over and over
     overload   200 connections at once: who is turned away, and whether it recovers
@@ -20,6 +21,7 @@ import asyncio
 import os
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import everhash
@@ -58,7 +60,8 @@ class Server(uvicorn.Server):
     async def startup(self, sockets=None):
         await super().startup(sockets)
         print(f"bare at http://127.0.0.1:{self.servers[0].sockets[0].getsockname()[1]}", flush=True)
-Server(uvicorn.Config(app, port=0, log_level="warning", access_log=False)).run()
+settings = {"http": sys.argv[2], "log_level": "warning", "access_log": False}
+Server(uvicorn.Config(app, port=0, **settings)).run()
 """
 """A route that returns a body of some size and does nothing else, as a program."""
 HEADING = (
@@ -91,16 +94,19 @@ def show(name: str, tally: Tally, yardstick: Tally | None = None, per: int = 1) 
 
 
 async def measure_singles(
-    served: Server, bare: Server, asked: Asked, clients: int, seconds: float
+    served: Server, bare: dict[str, Server], asked: Asked, clients: int, seconds: float
 ) -> None:
-    """Searches and the bare route in turn, with one writer all the while."""
-    ours, theirs = Tally(), Tally()
+    """Searches and the bare routes in turn, with one writer all the while."""
+    ours, theirs = Tally(), {name: Tally() for name in bare}
     async with Writing(served, asked) as writing:
         for _ in range(max(1, round(seconds / SLICE / 2))):
-            await drive(bare, SLICE, lambda: asked.singles("/bare"), clients, theirs)
+            for name, tally in theirs.items():
+                await drive(bare[name], SLICE, lambda: asked.singles("/bare"), clients, tally)
             await drive(served, SLICE, lambda: asked.singles("/search"), clients, ours)
-    show(f"bare route, {clients} clients", theirs)
-    show(f"/search, 1 row of JSON, {clients} clients", ours, theirs)
+    for name, tally in theirs.items():
+        show(f"bare route on {name}, {clients} clients", tally)
+    for name, tally in theirs.items():
+        show(f"/search, 1 row of JSON, to {name}", ours, tally)
     show(f"/ingest meanwhile, {PACE:g} calls/s wanted", writing.tally)
 
 
@@ -182,7 +188,11 @@ async def run(arguments: argparse.Namespace, folder: str) -> None:
     with started("-m", "everhash", "serve", str(path), "--port", "0") as served:
         await ready(served)
         await drive(served, 0.5, lambda: asked.singles("/search"), 1, probe)
-        with started("-c", BARE, str(probe.size)) as bare:
+        with ExitStack() as stack:
+            bare = {
+                name: stack.enter_context(started("-c", BARE, str(probe.size), name))
+                for name in ("httptools", "h11")
+            }
             await measure_singles(served, bare, asked, arguments.clients, arguments.seconds)
         await measure_batches(served, path, asked, arguments.seconds)
         await measure_refresh(served, asked, arguments.clients)
