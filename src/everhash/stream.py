@@ -19,7 +19,7 @@ from everhash.errors import (
     NotFiniteError,
 )
 
-LARGEST = 1e37
+MAX_FEATURE = 1e37
 """Features must be smaller than this. Rows are centred in float32; twice this still fits."""
 MAX_LABEL_DEPTH = 64
 """Tuples inside each other in a label."""
@@ -52,20 +52,20 @@ def as_rows(
         raise DimensionError(expected=n_features, got=d, owner=owner)
     rows = np.ascontiguousarray(table) if table.dtype == np.float32 else table
     if not _all_in_range(rows):
-        usable = np.abs(rows) < np.float32(LARGEST)
+        usable = np.abs(rows) < np.float32(MAX_FEATURE)
         raise NotFiniteError(row=int(np.argmin(usable.all(axis=1))))
     return np.ascontiguousarray(rows, dtype=np.float32)
 
 
 def _all_in_range(rows: NDArray[Any]) -> bool:
-    """Whether all values are finite and smaller than `LARGEST`, without a copy."""
+    """Whether all values are finite and smaller than `MAX_FEATURE`, without a copy."""
     if rows.dtype == np.float32:
         values = rows.reshape(-1)
         with np.errstate(over="ignore", invalid="ignore"):
             squares = np.dot(values, values)  # finite only if no value is near the limit
         if math.isfinite(squares):
             return True
-    largest = np.float32(LARGEST)  # a plain float would have to fit float16
+    largest = np.float32(MAX_FEATURE)  # a plain float would have to fit float16
     return bool(rows.max() < largest and rows.min() > -largest)  # NaN fails every comparison
 
 

@@ -25,7 +25,7 @@ from everhash.errors import (
     LimitError,
     NotFiniteError,
 )
-from everhash.stream import LARGEST, as_label, as_labels, as_rows
+from everhash.stream import MAX_FEATURE, as_label, as_labels, as_rows
 
 
 class Sparse:
@@ -89,7 +89,7 @@ def test_wrong_width_names_both_widths_and_who_expected_them() -> None:
     assert (caught.value.expected, caught.value.got) == (4, 3)
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e38, -1e38, 1e300, LARGEST])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e38, -1e38, 1e300, MAX_FEATURE])
 @pytest.mark.parametrize("row", [0, 3, 6])
 def test_a_value_that_cannot_be_worked_with_is_reported_by_row(bad: float, row: int) -> None:
     X = np.ones((7, 3))
@@ -110,7 +110,7 @@ def test_rows_that_were_checked_are_not_copied_again() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_values_just_below_the_largest_are_accepted(dtype: type[np.floating[Any]]) -> None:
-    X = np.array([[LARGEST * 0.999, -LARGEST * 0.999]], dtype)
+    X = np.array([[MAX_FEATURE * 0.999, -MAX_FEATURE * 0.999]], dtype)
     np.testing.assert_array_equal(as_rows(X), X.astype(np.float32))
 
 

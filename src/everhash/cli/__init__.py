@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from everhash.cli.extras import missing
+from everhash.extras import missing
 
 if TYPE_CHECKING:
     from everhash.cli.main import app as app

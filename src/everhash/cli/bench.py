@@ -14,9 +14,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from everhash.cli.compare import compare
-from everhash.cli.extras import require
 from everhash.cli.formatting import counted, printable
 from everhash.errors import InputError, OptionError, UnknownNameError
+from everhash.extras import require
 
 if TYPE_CHECKING:
     from everhash.bench.experiment import Experiment

@@ -22,7 +22,6 @@ from rich.table import Table
 
 import everhash
 from everhash.cli.demo_serve import PACE, PORT, Scans, is_scan, serve_scans
-from everhash.cli.extras import missing, require
 from everhash.cli.formatting import printable
 from everhash.cli.picture import FORMATS, Checkpoint, draw
 from everhash.cli.refresh import summary
@@ -30,6 +29,7 @@ from everhash.cli.terminal import compile_kernels
 from everhash.codes import asymmetric
 from everhash.collection.collection import Collection
 from everhash.errors import CollectionFileError, OptionError
+from everhash.extras import missing, require
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.metrics import mean_average_precision
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Mapping
-from itertools import chain, islice
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -34,7 +33,6 @@ from everhash.stream import as_rows
 from everhash.wire.ids import Id
 
 QUERIES_A_BATCH = 1000
-PAYLOADS_A_READ = 1000
 QueryFile = Annotated[
     Path | None, file_argument("File of queries, in any format that ingest reads.")
 ]
@@ -89,8 +87,8 @@ def search(
             with waiting():
                 kernels.load_search()
             search = collection.search_like if isinstance(batch, list) else collection.search
-            matches = search(batch, k, distance, labels=labels, explain=explain)
-            _print(describe(matches, _payloads(collection, matches), start), explain, as_json)
+            matches = search(batch, k, distance, labels=labels, explain=explain, payloads=True)
+            _print(describe(matches, start), explain, as_json)
             start += len(batch)
 
 
@@ -121,30 +119,19 @@ def _print(answers: list[dict[str, Any]], explain: bool, as_json: bool) -> None:
         print_json(answer)
 
 
-def _payloads(collection: Collection, matches: Matches) -> dict[Id, Any]:
-    """Return the payloads of the entries found, by id; entries without one are left out."""
-    found = (ids[:n] for ids, n in zip(matches.ids.tolist(), matches.counts.tolist(), strict=True))
-    left = iter(dict.fromkeys(chain.from_iterable(found)))
-    payloads: dict[Id, Any] = {}
-    while ids := list(islice(left, PAYLOADS_A_READ)):
-        pairs = zip(ids, collection.attachments(ids), strict=True)
-        payloads |= {id_: each.payload for id_, each in pairs if each.payload is not None}
-    return payloads
-
-
-def describe(matches: Matches, payloads: Mapping[Id, Any], first: int = 0) -> list[dict[str, Any]]:
+def describe(matches: Matches, first: int = 0) -> list[dict[str, Any]]:
     """Return matches as plain values, one dictionary a query; queries are numbered from `first`."""
     return [
         {
             "query": first + row,
             "novelty": _number(matches.novelty[row]),
-            "matches": _describe_row(matches, row, payloads),
+            "matches": _describe_row(matches, row),
         }
         for row in range(len(matches))
     ]
 
 
-def _describe_row(matches: Matches, row: int, payloads: Mapping[Id, Any]) -> list[dict[str, Any]]:
+def _describe_row(matches: Matches, row: int) -> list[dict[str, Any]]:
     n = int(matches.counts[row])
     ids, labels = (column[row, :n].tolist() for column in (matches.ids, matches.labels))
     distances = map(_number, matches.distances[row, :n])
@@ -152,9 +139,9 @@ def _describe_row(matches: Matches, row: int, payloads: Mapping[Id, Any]) -> lis
         {"id": id_, "label": label, "distance": distance}
         for id_, label, distance in zip(ids, labels, distances, strict=True)
     ]
-    for match in found:
-        if match["id"] in payloads:
-            match["payload"] = payloads[match["id"]]
+    for match, payload in zip(found, matches.payloads[row], strict=True):
+        if payload is not None:
+            match["payload"] = payload
     if matches.explanations:
         for match, explanation in zip(found, matches.explanations[row], strict=True):
             match["why"] = _why(explanation)

@@ -12,8 +12,8 @@ import typer
 
 import everhash
 from everhash.cli.arguments import File
-from everhash.cli.extras import require
 from everhash.cli.formatting import printable
+from everhash.extras import require
 from everhash.store.connection import find
 
 LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"

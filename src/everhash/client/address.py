@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from everhash.errors import OptionError
 
 PORTS = {"http": 80, "https": 443}
-LONGEST = 86_400.0
-"""Seconds that can be waited for."""
+MAX_TIMEOUT = 86_400.0
+"""Seconds."""
 EXAMPLE = "a service's address looks like http://localhost:8765"
 
 
@@ -31,7 +31,7 @@ class Address:
 
     @classmethod
     def of(cls, url: Any) -> Address:
-        """Read a URL, or say why it cannot be a service's."""
+        """Return the address that a URL names; raise if it cannot be a service's."""
         if not isinstance(url, str) or not re.fullmatch(r"[!-~]+", url):
             raise OptionError(f"{_shown(url)} is no URL", hint=EXAMPLE)
         try:
@@ -48,7 +48,7 @@ class Address:
 
     @property
     def keeps_secrets(self) -> bool:
-        """Whether nobody in between can read what is sent."""
+        """Whether what is sent is encrypted, or stays on this machine."""
         if self.scheme == "https" or self.host == "localhost":
             return True
         try:
@@ -63,7 +63,7 @@ class Address:
 
 
 def check_key(key: Any, address: Address, *, insecure: bool) -> str | None:
-    """Return a key that may be sent to a service; no message shows it."""
+    """Return a key that may be sent to a service; no error message contains it."""
     if key is None:
         return None
     if not isinstance(key, str) or not re.fullmatch(r"[!-~]+", key):
@@ -82,7 +82,7 @@ def check_key(key: Any, address: Address, *, insecure: bool) -> str | None:
 def check_timeout(timeout: Any) -> float:
     """Return how many seconds to wait."""
     number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
-    if not number or not 0 < timeout <= LONGEST:
+    if not number or not 0 < timeout <= MAX_TIMEOUT:
         raise OptionError(
             f"timeout must be a number of seconds above 0, got {timeout!r:.40}",
             hint="60 is what a service allows itself",
@@ -91,5 +91,5 @@ def check_timeout(timeout: Any) -> float:
 
 
 def _shown(url: Any) -> str:
-    """Return a URL for a message, without what may be a password."""
+    """Return a URL for a message, without a password that may be in it."""
     return f"{re.sub(r'//[^/]*@', '//', url)!r:.80}" if isinstance(url, str) else f"{url!r:.80}"

@@ -28,7 +28,7 @@ from everhash.learn.stream_hasher import StreamHasher
 from everhash.learn.views import View
 from everhash.peers.views import VIEWS
 from everhash.store.parts import DAMAGED, Arrays, PartKey, about_of, pack
-from everhash.stream import LARGEST, Labels, as_label
+from everhash.stream import MAX_FEATURE, Labels, as_label
 from everhash.wire.ids import Id, as_id
 from everhash.wire.labels import label_from_json, label_to_json
 
@@ -103,7 +103,9 @@ def read_lesson(arrays: Arrays, key: PartKey, n_features: int) -> Lesson:
     rows = _array(arrays, "rows", key, np.float32, (None, n_features))
     steps = _whole(arrays, "steps", key, None)
     which = _whole(arrays, "which", key, len(steps))
-    require(bool((np.abs(rows) < LARGEST).all()), key, "rows have values that cannot be learned")
+    require(
+        bool((np.abs(rows) < MAX_FEATURE).all()), key, "rows have values that cannot be learned"
+    )
     names = about_of(arrays, key)
     forget = isinstance(names, dict) and set(names) == {"forget"}
     names = names["forget"] if forget else names
@@ -261,7 +263,7 @@ def read_features(
     halves = _array(arrays, "halves", key, np.float16, (rows, n_features))
     scales = _array(arrays, "scales", key, np.float32, (rows,))
     require(bool((np.diff(places) > 0).all()), key, "places do not ascend")
-    usable = bool(((scales > 0) & (scales < LARGEST)).all())
+    usable = bool(((scales > 0) & (scales < MAX_FEATURE)).all())
     require(usable, key, "scales beyond the largest, or not above 0")
     largest = (halves.view(np.uint16) & 0x7FFF).max(
         initial=0

@@ -28,7 +28,7 @@ from everhash.learn.ridge import PENALTIES, Factor, solve_few
 from everhash.learn.rotated_view import GRID
 from everhash.learn.row_memory import FIRST_ROWS
 from everhash.learn.sums import Sums
-from everhash.stream import LARGEST
+from everhash.stream import MAX_FEATURE
 
 Doubles = NDArray[np.float64]
 
@@ -100,7 +100,7 @@ def read(learner: ExactLearner, state: dict[str, Any], arrays: Arrays, n_cycles:
     learner.penalty = count_of(state["penalty"], len(PENALTIES))
     memory = learner.memory
     learner.view = memory.view = memory.view.moved_to(array_of(arrays, "center", np.float32, 1))
-    require(bool((np.abs(memory.view.center) < LARGEST).all()), "the center is out of range")
+    require(bool((np.abs(memory.view.center) < MAX_FEATURE).all()), "the center is out of range")
     memory.settled = _flag(state["settled"])
     learner.mean = array_of(arrays, "mean", np.float64, 1, (width - 1,)).copy()
     require(bool((np.abs(learner.mean) <= 1).all()), "the mean is longer than any row")
@@ -137,7 +137,7 @@ def _read_few(learner: ExactLearner, arrays: Arrays, n_labels: int) -> None:
     rows = array_of(arrays, "few_rows", np.int64, 1)
     labels = array_of(arrays, "few_labels", np.int64, 1, (len(rows),))
     require(
-        len(X) <= FIRST_ROWS and bool((np.abs(X) < LARGEST).all()),
+        len(X) <= FIRST_ROWS and bool((np.abs(X) < MAX_FEATURE).all()),
         "kept rows are too many or out of range",
     )
     pairs = bool((np.diff(rows) >= 0).all()) and rows.max(initial=-1) < len(X)

@@ -13,7 +13,7 @@ from everhash import limits
 from everhash.errors import DimensionError, LimitError, OptionError
 from everhash.kernels import reference
 from everhash.learn import codebook
-from everhash.stream import LARGEST
+from everhash.stream import MAX_FEATURE
 
 LOSSES = {
     "hinge": reference.HINGE,
@@ -146,7 +146,7 @@ def center_of(value: Any, n_features: int) -> str | NDArray[np.float32] | None:
     if isinstance(value, str):
         return one_of("center", value, ("warmup",))
     point = np.asarray(value)
-    if point.ndim != 1 or point.dtype.kind not in "fiu" or not (np.abs(point) < LARGEST).all():
+    if point.ndim != 1 or point.dtype.kind not in "fiu" or not (np.abs(point) < MAX_FEATURE).all():
         raise OptionError(
             f"center must be 'warmup', None or one finite number a feature, got shape {point.shape}"
         )

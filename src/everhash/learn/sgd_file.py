@@ -14,7 +14,7 @@ import numpy as np
 from everhash.learn.centering import WARMUP, Center
 from everhash.learn.model_format import MAX_COUNT, Arrays, array_of, count_of, require
 from everhash.learn.sgd import SgdLearner
-from everhash.stream import LARGEST
+from everhash.stream import MAX_FEATURE
 
 
 def write(learner: SgdLearner, state: dict[str, Any], arrays: Arrays) -> None:
@@ -64,7 +64,7 @@ def read_center(center: Center, arrays: Arrays, state: dict[str, Any]) -> None:
     point = array_of(arrays, "center", np.float32, 1, (d,))
     total = array_of(arrays, "center_total", np.float64, 1, (d,))
     count = count_of(state["center_count"], WARMUP + 1 if center.follows else 1)
-    require(bool((np.abs(total) <= count * LARGEST).all()), "the center's total does not fit")
+    require(bool((np.abs(total) <= count * MAX_FEATURE).all()), "the center's total does not fit")
     stands = (total / count).astype(np.float32) if count else center.point
     require(np.array_equal(point, stands), "the center does not match its rows")
     center.point, center.total, center.count = point.copy(), total.copy(), count
@@ -78,7 +78,7 @@ def _read_memory(learner: SgdLearner, arrays: Arrays, state: dict[str, Any]) -> 
     clock = array_of(arrays, "clock", np.int64, 1, (learner.mapping.n_cycles if n else 0,))
     used = slots[np.arange(keep) < seen[:, None]] if n else slots.reshape(-1)
     require(np.array_equal(np.sort(used), np.arange(len(rows))), "the memory's slots do not fit")
-    require(bool((np.abs(rows) < LARGEST).all()), "values in the memory are out of range")
+    require(bool((np.abs(rows) < MAX_FEATURE).all()), "values in the memory are out of range")
     memory.rows.replace(rows)
     memory.clock.replace(clock)
     memory.heard.replace(array_of(arrays, "heard", np.int64, 1, (n,)))

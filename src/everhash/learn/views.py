@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 from everhash import kernels
 from everhash.learn.centering import unit_rows
+from everhash.stream import MAX_FEATURE
 
 Floats = NDArray[np.float32]
 
 BANDWIDTH = 2.0
 """The mean squared distance of centred unit rows, which kernel methods divide by."""
-LARGEST = 1e37
-"""What the numbers of a view stay below, as those of rows do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +61,7 @@ class View:
             array = found[name]
             if array is None or array.dtype != dtype or array.ndim != axes or array.size == 0:
                 return None
-            if array.dtype.kind == "f" and not (np.abs(array) < LARGEST).all():
+            if array.dtype.kind == "f" and not (np.abs(array) < MAX_FEATURE).all():
                 return None
         view = cls(**found)
         return view if view.is_sound() else None

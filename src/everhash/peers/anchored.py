@@ -8,7 +8,7 @@ from everhash.learn.model_format import require
 from everhash.learn.views import Anchored, View
 from everhash.peers.method import Counts, Floats, Layout, Method
 from everhash.peers.options import whole
-from everhash.stream import LARGEST
+from everhash.stream import MAX_FEATURE
 
 anchor_count = whole(2, 10_000)
 """Checks an option that is the number of anchors."""
@@ -89,5 +89,5 @@ class AnchoredMethod(Method):
         require(
             self.arrived_[0] <= self._seen_width, "more anchors have arrived than `anchors` allows"
         )
-        usable = bool((np.abs(self.anchor_rows_) < LARGEST).all())
+        usable = bool((np.abs(self.anchor_rows_) < MAX_FEATURE).all())
         require(usable, "anchor values are out of range")

@@ -14,7 +14,7 @@ from everhash.learn.centering import unit_rows
 from everhash.learn.model_format import require
 from everhash.learn.views import Centred, Homogeneous, View
 from everhash.peers.method import Counts, Floats, Layout, Method
-from everhash.stream import LARGEST, Labels, as_labels, as_rows
+from everhash.stream import MAX_FEATURE, Labels, as_labels, as_rows
 
 Report = Callable[[float], None]
 """Is called with the share of the work that is done, from time to time."""
@@ -116,7 +116,7 @@ class BatchMethod(Method):
 
     def _check_state(self) -> None:
         super()._check_state()
-        usable = bool((np.abs(self.mean_) < LARGEST).all())
+        usable = bool((np.abs(self.mean_) < MAX_FEATURE).all())
         require(usable, "the mean is out of range")
 
 

@@ -27,9 +27,10 @@ from everhash import kernels
 from everhash.errors import LimitError
 from everhash.learn.centering import unit_rows
 from everhash.learn.model_format import require
-from everhash.learn.views import LARGEST, Centred, View
+from everhash.learn.views import Centred, View
 from everhash.peers.batch_method import BatchMethod
 from everhash.peers.method import Floats, Layout
+from everhash.stream import MAX_FEATURE
 
 Places = NDArray[np.int32]
 
@@ -130,7 +131,7 @@ class Forest(Centred):
         forward = bool(((inner + 1 < right) & (right < end)).all())
         known = bool(((self.features >= 0) & (self.features < self.n_features)).all())
         # no sum of votes can be beyond the largest number
-        return forward and known and float(np.abs(self.numbers).sum(dtype=np.float64)) < LARGEST
+        return forward and known and float(np.abs(self.numbers).sum(dtype=np.float64)) < MAX_FEATURE
 
 
 class ForestMethod(BatchMethod):

@@ -25,24 +25,24 @@ from typing import Any
 from everhash.errors import DataMissingError, InputError, OptionError
 
 ROLES = ("read", "write", "admin")
-"""Each may do what those before it may."""
+"""Each may do what the ones before it may, and more."""
 PREFIX = "eh_"
-"""So that scanners for leaked secrets know one when they see it."""
-LARGEST = 1 << 20
+"""Starts every secret, so that scanners for leaked secrets recognise it."""
+MAX_KEYS_BYTES = 1 << 20
 """bytes of a file of keys"""
 FORM = "[[key]] with name, role and sha256, as `everhash key` writes them"
 
 
 @dataclass(frozen=True)
 class ApiKey:
-    """Somebody's right to ask."""
+    """A name, what it may do, and the hash of its secret."""
 
     name: str
     role: str
     sha256: str
 
     def allows(self, role: str) -> bool:
-        """Whether this key is enough for what needs a role."""
+        """Whether this key may do what the role may."""
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
@@ -59,7 +59,7 @@ class Keys:
         self._keys = [(bytes.fromhex(key.sha256), key) for key in keys]
 
     def find(self, secret: bytes) -> ApiKey | None:
-        """Return whose key this is; how long that takes does not tell how much of it is right."""
+        """Return the key with this secret, compared in constant time; None if there is none."""
         digest, found = hashlib.sha256(secret).digest(), None
         for known, key in self._keys:
             if hmac.compare_digest(known, digest):
@@ -71,7 +71,7 @@ class Keys:
 
 
 def make_key(role: str, name: str | None = None) -> tuple[str, ApiKey]:
-    """Draw a key; return the secret, which nobody can tell later, and what a file keeps of it."""
+    """Make a random key; return the secret, which is not stored, and what a file keeps of it."""
     if role not in ROLES:
         raise OptionError(f"role {role!r:.40} is unknown", hint=f"choose from {', '.join(ROLES)}")
     secret = PREFIX + secrets.token_urlsafe(32)
@@ -82,13 +82,13 @@ def make_key(role: str, name: str | None = None) -> tuple[str, ApiKey]:
 
 
 def as_toml(key: ApiKey) -> str:
-    """Return a key as it stands in a file."""
+    """Return a key as TOML."""
     name = json.dumps(key.name, ensure_ascii=False)  # which TOML reads too
     return f'[[key]]\nname = {name}\nrole = "{key.role}"\nsha256 = "{key.sha256}"\n'
 
 
 def add_key(path: Path, key: ApiKey) -> None:
-    """Append a key to a file of keys, or begin one that only its owner reads."""
+    """Append a key to a file of keys, or make a new file that only its owner can read."""
     known = [known for _, known in read_keys(path)._keys] if path.exists() else []
     Keys([*known, key])
     if known and path.read_bytes().lstrip()[:1] == b"{":
@@ -103,23 +103,23 @@ def read_keys(path: Path) -> Keys:
     if not path.is_file():
         raise DataMissingError(f"no file of keys at {path}", hint="`everhash key` makes one")
     with path.open("rb") as file:
-        content = file.read(LARGEST + 1)
-    if len(content) > LARGEST:
+        data = file.read(MAX_KEYS_BYTES + 1)
+    if len(data) > MAX_KEYS_BYTES:
         raise InputError(f"{path} is too large for a file of keys", hint=FORM)
     try:
-        text = content.decode()
-        told = json.loads(text) if text.lstrip()[:1] == "{" else tomllib.loads(text)
-        return Keys([_checked(item) for item in told["key"]])
+        text = data.decode()
+        content = json.loads(text) if text.lstrip()[:1] == "{" else tomllib.loads(text)
+        return Keys([_checked(item) for item in content["key"]])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         if isinstance(error, OptionError):
             raise OptionError(f"{path}: {error.message}", hint=error.hint) from None
-        # neither the text nor what is wrong with it: somebody may have put a key there
-        raise InputError(f"{path} is no file of keys", hint=f"it has {FORM}") from None
+        # the text is not quoted: it may contain a secret
+        raise InputError(f"{path} is not a file of keys", hint=f"it has {FORM}") from None
 
 
-def _checked(told: Any) -> ApiKey:
-    """Return a key as it stands in a file, if it is one."""
-    key = ApiKey(told["name"], told["role"], told["sha256"])
+def _checked(item: Any) -> ApiKey:
+    """Return a key of a file, if it is valid."""
+    key = ApiKey(item["name"], item["role"], item["sha256"])
     if not (isinstance(key.name, str) and 1 <= len(key.name) <= 64 and key.name.isprintable()):
         raise OptionError("a key's name has 1 to 64 printable characters", hint=FORM)
     if key.role not in ROLES:

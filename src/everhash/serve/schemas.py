@@ -18,14 +18,21 @@ class Request(BaseModel):
     """Rows it may have; where it has none it has to be JSON."""
 
 
+ROWS = "Features, a list of numbers for each row."
+LABELS = "For each row a label, a list of several, or null for none."
+IDS = "Integers, or texts of 1 to 64 characters."
+PAYLOADS = "For each entry a JSON value, or null to take it away."
+THUMBNAILS = "For each entry a PNG, JPEG, GIF or WebP as base64, or null to take it away."
+
+
 class SearchRequest(Request):
     """Queries: rows, or entries by their ids."""
 
     max_rows: ClassVar[int] = limits.QUERIES
-    rows: fields.Queries | None = None
+    rows: fields.Queries | None = Field(None, description=ROWS)
     ids: fields.QueryIds | None = Field(None, description="Search by entries instead of rows.")
     k: fields.K = Field(10, description="Entries a query.")
-    distance: fields.Distance = "asymmetric"
+    distance: fields.Distance = Field("asymmetric", description="Or hamming.")
     labels: fields.Labels | None = Field(None, description="Only entries with one of these labels.")
     within: fields.Ids | None = Field(None, description="Only these entries.")
     explain: bool = Field(False, description="Say for each match why.")
@@ -36,54 +43,54 @@ class RadiusRequest(Request):
     """Queries, and how far entries may be."""
 
     max_rows: ClassVar[int] = limits.QUERIES
-    rows: fields.Queries
+    rows: fields.Queries = Field(description=ROWS)
     r: fields.Radius = Field(description="Entries no farther than this are found.")
-    distance: fields.Distance = "hamming"
-    explain: bool = False
-    payloads: bool = False
+    distance: fields.Distance = Field("hamming", description="Or asymmetric.")
+    explain: bool = Field(False, description="Say for each match why.")
+    payloads: bool = Field(False, description="Return the payload of each match.")
 
 
 class LearnRequest(Request):
     """Rows to learn from, or to forget, with their labels."""
 
     max_rows: ClassVar[int] = limits.ROWS
-    rows: fields.Rows
-    labels: fields.RowLabels | None = None
+    rows: fields.Rows = Field(description=ROWS)
+    labels: fields.RowLabels | None = Field(None, description=LABELS)
 
 
 class AddRequest(LearnRequest):
     """Rows to add, with ids, payloads and thumbnails."""
 
-    ids: fields.Ids | None = None
-    payloads: fields.Payloads | None = None
-    thumbnails: fields.Thumbnails | None = None
+    ids: fields.Ids | None = Field(None, description=IDS)
+    payloads: fields.Payloads | None = Field(None, description=PAYLOADS)
+    thumbnails: fields.Thumbnails | None = Field(None, description=THUMBNAILS)
 
 
 class IdsRequest(Request):
     """Entries, by their ids."""
 
-    ids: fields.Ids
+    ids: fields.Ids = Field(description=IDS)
 
 
 class GetRequest(Request):
     """Entries to return, by their ids."""
 
-    ids: fields.PageIds
+    ids: fields.PageIds = Field(description=IDS)
 
 
 class AttachRequest(Request):
     """Payloads and thumbnails for entries; a field that is missing leaves them as they are."""
 
-    ids: fields.Ids
-    payloads: fields.Payloads | None = None
-    thumbnails: fields.Thumbnails | None = None
+    ids: fields.Ids = Field(description=IDS)
+    payloads: fields.Payloads | None = Field(None, description=PAYLOADS)
+    thumbnails: fields.Thumbnails | None = Field(None, description=THUMBNAILS)
 
 
 class LabelRequest(Request):
     """Labels for entries, instead of what they had."""
 
-    ids: fields.Ids
-    labels: fields.RowLabels
+    ids: fields.Ids = Field(description=IDS)
+    labels: fields.RowLabels = Field(description=LABELS)
 
 
 class Explanation(BaseModel):

@@ -413,7 +413,7 @@ def test_figures_without_matplotlib_name_the_extra_that_has_it(
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # as if it were not installed
     rows = [row(mapping=score(0.4))]
     assert "everhash" in report.text(BARE, rows)
-    with pytest.raises(InputError, match=r"needs matplotlib \(pip install 'everhash\[plot\]'\)"):
+    with pytest.raises(InputError, match=r"a picture needs: pip install 'everhash\[plot\]'"):
         report.write(BARE, rows, tmp_path)
     assert list(tmp_path.iterdir()) == []
 

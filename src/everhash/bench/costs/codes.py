@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash import OnlineHasher
-from everhash.bench import extras
+from everhash import OnlineHasher, extras
 from everhash.bench.datasets import Dataset
 from everhash.bench.protocols import Split
 from everhash.index.encoding import Odometer, choose_homes, encode

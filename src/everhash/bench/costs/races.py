@@ -23,10 +23,10 @@ from everhash.bench.costs.refresh import keep_fresh
 from everhash.bench.costs.search import Contest, Times
 from everhash.bench.costs.store import CALL, OPENED, commit_singles, reopen, reread, store_rows
 from everhash.bench.costs.timing import MICROSECONDS, race
-from everhash.bench.extras import install_hint
 from everhash.bench.retrieval import split_of
 from everhash.bench.task import Task
 from everhash.errors import OptionError
+from everhash.extras import install_hint
 from everhash.index.index import Index
 
 FEATURES = 512
@@ -96,7 +96,7 @@ def searching(codes: str, way: str, peer: str, task: Task, size: int) -> Outcome
 def missing(peer: str) -> str:
     """Return a sentence about a peer that is not installed."""
     package = "usearch" if peer == search.USEARCH else "faiss"
-    return f"{package} is not installed: {install_hint(package)}"
+    return f"{package} is not installed: {install_hint('bench')}"
 
 
 @lru_cache(maxsize=1)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from everhash.bench import extras
+from everhash import extras
 from everhash.bench.costs.codes import (
     QUERIES,
     Bytes,
@@ -196,7 +196,8 @@ def by_faiss(index: Any, queries: Bytes) -> Contestant:
 
 def by_usearch(words: Words, queries: Bytes) -> Contestant:
     """Return a contestant that runs usearch's exact search, by far the slowest."""
-    usearch: Any = extras.require("usearch.index", "searching with usearch")
+    extras.require("bench")
+    usearch: Any = extras.find("usearch.index")
     rows, metric = words.view(np.uint8), usearch.MetricKind.Hamming
 
     def search(part: slice) -> Any:

@@ -9,12 +9,12 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from everhash.bench.extras import require
 from everhash.bench.reporting.document import Panel, Plot, Series
 from everhash.bench.reporting.labels import name_ends, name_points
 from everhash.bench.reporting.samples import group_of
 from everhash.bench.reporting.tables import duration
 from everhash.bench.retrieval import COSINE
+from everhash.extras import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +56,9 @@ STYLE: Any = {
 
 def save(picture: Plot, path: Path) -> tuple[Path, Path]:
     """Draw a figure; `path` has no suffix yet. Return the paths of the PNG and of the SVG."""
-    mpl = require("matplotlib", "drawing figures")
+    require("plot")
+    import matplotlib as mpl
+
     png, svg = (path.with_name(f"{path.name}.{suffix}") for suffix in ("png", "svg"))
     with mpl.rc_context(STYLE):
         figure = draw(picture)

@@ -59,7 +59,7 @@ from everhash.peers.batched import BatchedMethod, batch_size
 from everhash.peers.description import Description
 from everhash.peers.method import Counts, Doubles, Floats, Layout
 from everhash.peers.options import option
-from everhash.stream import LARGEST
+from everhash.stream import MAX_FEATURE
 
 MIN_AUTO_SKETCH = 200
 """Rows of a sketch whose size is left to the bits, at least."""
@@ -94,7 +94,7 @@ class SketchHash(BatchedMethod):
         codewords=False,
         batch=50,
     )
-    max_value: ClassVar[float] = LARGEST  # rows wait as they came
+    max_value: ClassVar[float] = MAX_FEATURE  # rows wait as they came
     sketch: int | None = option(None, sketch_rows)
     batch: int = option(50, batch_size)
     mean_: Doubles = field(init=False)
@@ -174,8 +174,8 @@ class SketchHash(BatchedMethod):
 
     def _check_state(self) -> None:
         super()._check_state()
-        require(bool((np.abs(self.mean_) < LARGEST).all()), "the mean is out of range")
-        most = 2 * LARGEST * np.sqrt(float(self.seen_[0]) * len(self.mean_))
+        require(bool((np.abs(self.mean_) < MAX_FEATURE).all()), "the mean is out of range")
+        most = 2 * MAX_FEATURE * np.sqrt(float(self.seen_[0]) * len(self.mean_))
         require(bool((np.abs(self.sketch_) <= most).all()), "the sketch is longer than its rows")
 
 

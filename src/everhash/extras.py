@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
 
 from everhash.errors import OptionError
 
 EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "cli": ("the command line", ("typer", "rich")),
     "plot": ("a picture", ("matplotlib",)),
-    "serve": ("the service", ("fastapi", "uvicorn")),
+    "bench": ("this peer", ("faiss", "usearch")),
+    "serve": ("the service", ("fastapi", "uvicorn", "httptools", "prometheus_client")),
 }
 """For each extra: what it is for, and the packages that must be installed."""
+
+
+def install_hint(extra: str) -> str:
+    """Return the command that installs an extra.
+
+    >>> install_hint("plot")
+    "pip install 'everhash[plot]'"
+    """
+    return f"pip install 'everhash[{extra}]'"
 
 
 def missing(extra: str) -> str | None:
@@ -19,7 +31,15 @@ def missing(extra: str) -> str | None:
     purpose, packages = EXTRAS[extra]
     if all(find_spec(package) for package in packages):
         return None
-    return f"{purpose} needs: pip install 'everhash[{extra}]'"
+    return f"{purpose} needs: {install_hint(extra)}"
+
+
+def find(module: str) -> ModuleType | None:
+    """Return a module, or None where its package is not installed."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError:
+        return None
 
 
 def require(extra: str) -> None:
