@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
+
 import everhash
 from everhash.serve.keys import add_key, make_key
 from tests.browser.conftest import Open
@@ -65,6 +67,7 @@ def test_a_server_that_only_reads_shows_nothing_that_writes(
     assert page.get_by_role("button", name=re.compile("^label ")).count() == 0
 
 
+@pytest.mark.slow
 def test_a_lost_connection_is_told_and_comes_back_by_itself(tmp_path: Path, browser: Any) -> None:
     file = tmp_path / "small.ever"
     everhash.create(file, dim=2).close()

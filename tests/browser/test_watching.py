@@ -56,6 +56,7 @@ def wordy(servers: Servers) -> Server:
     return servers.start("wordy", "serve", file, "--port", "0")
 
 
+@pytest.mark.slow
 def test_the_stream_is_watched_as_it_grows(slow: Server, opened: Open) -> None:
     page = opened(slow)
     until(lambda: number(page, "entries") > 5)

@@ -30,6 +30,7 @@ from tests.crash.script import (
 # Full disks
 
 
+@pytest.mark.slow
 def test_a_full_disk_fails_calls_and_keeps_what_was_acknowledged(tmp_path: Path) -> None:
     assert apart(fill_disk, str(tmp_path)) > len(script().calls)
 

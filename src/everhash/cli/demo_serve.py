@@ -79,7 +79,7 @@ def _feed(url: str, scans: Scans, pace: float, service: Any) -> None:
                 if start // ROWS_A_REFRESH < stop // ROWS_A_REFRESH or stop == len(scans.X):
                     collection.refresh()
     except EverhashError as error:
-        if service.ready:
+        if service.ready and not service.is_stopping:
             typer.echo(f"error: the stream has ended: {printable(error)}", err=True)
 
 

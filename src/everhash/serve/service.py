@@ -133,6 +133,11 @@ class Service:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the server was asked to stop."""
+        return self.server is not None and bool(self.server.should_exit)
+
     # Asking
 
     @property
@@ -182,7 +187,7 @@ class Service:
         look = 0
         while True:
             await asyncio.sleep(PULSE)
-            if self.server is not None and self.server.should_exit:
+            if self.is_stopping:
                 self.end_events()  # it would wait for their connections
                 return
             look += 1

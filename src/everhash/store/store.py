@@ -139,7 +139,11 @@ class Store:
                 create_tables(connection)
                 return
             limit_lengths(connection, self.path)
-            check_tables(connection, self.name)
+            connection.execute("BEGIN")  # one state: a writer may be adding a table
+            try:
+                check_tables(connection, self.name)
+            finally:
+                connection.execute("ROLLBACK")
             with self.reading():
                 self.load_listing()
             if not self.readonly:

@@ -108,6 +108,7 @@ def untimed(row: Row) -> Row:
     return {key: row[key] for key in row if key not in {*UNTIMED, "taken", "jobs"}}
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_rows(tmp_path: Path) -> None:
     tasks = FEW.tasks()
     whole, cut = RowFile(tmp_path / "whole.jsonl"), tmp_path / "cut.jsonl"

@@ -160,6 +160,7 @@ LONG = 600
 """Rows of a file that takes long: two a commit, some without a label or a payload."""
 
 
+@pytest.mark.slow
 def test_sigkill_in_mid_ingest_and_resume_equal_one_run(
     tmp_path: Path, write: Write, queries: Path
 ) -> None:

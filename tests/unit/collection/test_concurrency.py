@@ -11,11 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import everhash
 from everhash import Collection
 from everhash.errors import DiskFullError, StoreError
+from everhash.store import schema
 from everhash.store.store import Store
 from tests.conftest import Stream
 from tests.contracts.test_collection import assert_same
@@ -320,3 +322,25 @@ def test_a_snapshot_of_a_file_that_was_replaced_is_refused(tmp_path: Path, digit
         with pytest.raises(StoreError, match="is gone, or another file"):
             col.snapshot(tmp_path / "copy.ever")
         assert not (tmp_path / "copy.ever").exists()
+
+
+def test_a_table_added_while_a_reader_opens_is_not_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first payload brings a file to version 2, between two looks at it."""
+    path, number, attached = tmp_path / "c.ever", schema._number, list[int]()
+    with everhash.create(path, dim=3) as collection:
+        collection.add(np.ones((1, 3)))
+
+        def attach_after(connection: Any, pragma: str) -> int:
+            version = number(connection, pragma)
+            if pragma == "user_version" and not attached:
+                attached.append(version)
+                collection.attach([0], payloads=["new"])
+            return version
+
+        monkeypatch.setattr(schema, "_number", attach_after)
+        with everhash.open(path, readonly=True) as reader:
+            assert len(reader) == 1
+            assert reader.attachments([0])[0].payload == "new"
+    assert attached == [1]

@@ -64,6 +64,7 @@ def run(package: Path, **settings: str) -> tuple[str, str, Path, str]:
     return found, result, Path(folder), config
 
 
+@pytest.mark.slow
 def test_a_changed_source_makes_kernels_that_use_it_compile_again(package: Path) -> None:
     assert run(package)[:2] == ("compiled", "1")
     assert run(package)[:2] == ("cached", "1")
