@@ -9,7 +9,7 @@ from typing import Any
 
 from everhash.client import answers
 from everhash.client.remote_errors import error_from
-from everhash.client.session import Call, Session
+from everhash.client.session import ApiCall, Session
 from everhash.collection.labels import LabelInfo
 from everhash.index.entries import Entry, Page
 from everhash.index.refresh import RefreshReport
@@ -35,7 +35,7 @@ def read_all(session: Session, path: str, field: str, ids: list[Id]) -> list[Any
 def picture_of(session: Session, name: Id) -> bytes:
     """Return the thumbnail of an entry."""
     kind = "str" if isinstance(name, str) else "int"
-    call = Call("/thumbnail", accept="image/*", query={"id": name, "kind": kind})
+    call = ApiCall("/thumbnail", accept="image/*", query={"id": name, "kind": kind})
     with session.open(call) as response, session.reading():
         return answers.picture_of(session.read(response))
 

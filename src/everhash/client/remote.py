@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from everhash import peers
 from everhash.client import answers, paging, requests
 from everhash.client.address import Address, check_key, check_timeout
-from everhash.client.session import Call, Session
+from everhash.client.session import ApiCall, Session
 from everhash.client.snapshots import write_snapshot
 from everhash.codes import Codes
 from everhash.collection.attachments import Attachment
@@ -253,7 +253,7 @@ class RemoteCollection:
         calls = requests.search_calls("/radius", rows, options, self._limits)
         return self._find(calls, len(rows), options)
 
-    def _find(self, calls: Iterator[Call], n: int, options: Mapping[str, Any]) -> Matches:
+    def _find(self, calls: Iterator[ApiCall], n: int, options: Mapping[str, Any]) -> Matches:
         """Return what was found for n queries."""
         session, parts, k = self._session, list[FlatMatches](), options.get("k")
         payloads, explain = options["payloads"], options["explain"]

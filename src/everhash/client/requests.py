@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from everhash.client.session import Call, ServiceLimits, as_json
+from everhash.client.session import ApiCall, ServiceLimits, as_json
 from everhash.codes import Codes
 from everhash.collection.attachments import as_blobs
 from everhash.errors import InputError, OptionError, UnknownNameError
@@ -78,13 +78,13 @@ def learned_batch(X: ArrayLike, y: Any) -> RowBatch:
 
 def write_calls(
     path: str, batch: RowBatch, limits: ServiceLimits
-) -> Iterator[tuple[RowBatch, Call]]:
+) -> Iterator[tuple[RowBatch, ApiCall]]:
     """Yield the requests that write rows, each with its part of them."""
     sizes = 4 * batch.rows.shape[1] + _sizes(batch.payloads, batch.thumbnails, len(batch.rows))
     for rows in slices(sizes, limits.rows, limits.body):
         some = batch.part(rows)
         text = len(some.rows) <= FEW and DIGITS * some.rows.size < limits.body // 2
-        yield some, Call(path, *((_json(some), JSON) if text else (_table(some), ARROW)))
+        yield some, ApiCall(path, *((_json(some), JSON) if text else (_table(some), ARROW)))
 
 
 def _json(batch: RowBatch) -> bytes:
@@ -210,7 +210,7 @@ def _known_label(label: Any) -> Any:
 
 def search_calls(
     path: str, rows: NDArray[np.float32], options: Mapping[str, Any], limits: ServiceLimits
-) -> Iterator[Call]:
+) -> Iterator[ApiCall]:
     """Yield as few requests as rows fit in.
 
     Many rows go as an array, with what goes with them in the query string; lists of labels or ids
@@ -225,19 +225,19 @@ def search_calls(
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
         if as_text:
-            yield Call(path, as_json({"rows": part.tolist(), **options}), accept=accept)
+            yield ApiCall(path, as_json({"rows": part.tolist(), **options}), accept=accept)
         else:
-            yield Call(path, _npy(part), NPY, accept, query)
+            yield ApiCall(path, _npy(part), NPY, accept, query)
 
 
 def entry_search_calls(
     ids: list[Id], options: Mapping[str, Any], limits: ServiceLimits
-) -> Iterator[Call]:
+) -> Iterator[ApiCall]:
     """Yield as few requests as ids of entries fit in."""
     accept = JSON if options["explain"] else ARROW
     for start in range(0, max(1, len(ids)), limits.queries):
         part = ids[start : start + limits.queries]
-        yield Call("/search", as_json({"ids": part, **options}), accept=accept)
+        yield ApiCall("/search", as_json({"ids": part, **options}), accept=accept)
 
 
 def _npy(rows: NDArray[np.float32]) -> bytes:

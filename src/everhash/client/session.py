@@ -46,7 +46,7 @@ class ServiceLimits:
 
 
 @dataclass(frozen=True)
-class Call:
+class ApiCall:
     """A request; its method and whether it may be sent twice stand in the table of routes."""
 
     path: str
@@ -112,15 +112,15 @@ class Session:
     ) -> dict[str, Any]:
         """Return the answer of a route, which is JSON."""
         body = b"" if content is None else as_json(content)
-        return self.send(Call(path, body, query=query))
+        return self.send(ApiCall(path, body, query=query))
 
-    def send(self, call: Call) -> dict[str, Any]:
+    def send(self, call: ApiCall) -> dict[str, Any]:
         """Return the answer to a request, which is JSON."""
         with self.open(call) as response:
             return self.read_json(response)
 
     @contextmanager
-    def open(self, call: Call) -> Iterator[httpx.Response]:
+    def open(self, call: ApiCall) -> Iterator[httpx.Response]:
         """Yield an answer that is no error and has not been read yet."""
         until = time.monotonic() + self._timeout
         while True:
@@ -135,7 +135,7 @@ class Session:
             time.sleep(PAUSE)
 
     @contextmanager
-    def _answer(self, call: Call) -> Iterator[httpx.Response]:
+    def _answer(self, call: ApiCall) -> Iterator[httpx.Response]:
         """Yield an answer of which only the head has been read."""
         deadline = Deadline(self._timeout, 2 * MAX_ANSWER)  # chunks have heads too
         with self._explaining(call), deadline.applied(), ExitStack() as stack:
@@ -149,7 +149,7 @@ class Session:
             response.extensions["deadline"] = deadline
             yield response
 
-    def _send(self, call: Call) -> httpx.Response:
+    def _send(self, call: ApiCall) -> httpx.Response:
         if self._client.is_closed:
             raise ReadOnlyError(f"{self.name} is closed", hint="connect again")
         if self._process != os.getpid():  # the parent goes on with its connections
@@ -235,7 +235,7 @@ class Session:
         return error_from(self.read_json(response), self.name, response.status_code)
 
     @contextmanager
-    def _explaining(self, call: Call) -> Iterator[None]:
+    def _explaining(self, call: ApiCall) -> Iterator[None]:
         """Raise what a connection raises as a `ServiceError`."""
         try:
             yield

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from everhash.client.session import FOREIGN, Call, Session
+from everhash.client.session import FOREIGN, ApiCall, Session
 from everhash.errors import ServiceError, StoreError
 from everhash.store.connection import check_free
 from everhash.store.creation import new_file
@@ -21,7 +21,7 @@ def write_snapshot(path: Path, session: Session) -> None:
     lock = WriterLock(path)
     arriving = path.with_name(f".{path.name}.arriving")
     try:
-        with session.open(Call("/snapshot", accept=SQLITE)) as response:
+        with session.open(ApiCall("/snapshot", accept=SQLITE)) as response:
             start = _write(arriving, session.pieces(response), path)
         if start != MAGIC:
             raise ServiceError(f"{session.name}: the answer is no collection's file", hint=FOREIGN)
