@@ -143,7 +143,8 @@ class Store:
             try:
                 check_tables(connection, self.name)
             finally:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:  # an error may have ended it
+                    connection.execute("ROLLBACK")
             with self.reading():
                 self.load_listing()
             if not self.readonly:
