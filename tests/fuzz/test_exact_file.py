@@ -38,7 +38,12 @@ COMMON = {
     "losses",
     "label_rows",
     "label_right",
+    "trust_rows",
+    "trust_right",
+    "best_scores",
 }
+MEANING = ("trust_rows", "trust_right", "best_scores")
+"""Files that were written before these were counted have none of them."""
 KEPT = COMMON | {"few", "few_rows", "few_labels"}
 SUMMED = COMMON | {"total", "label_sums", "gram", "factor"}
 COUNTERS = ("n_features", "lessons", "publications", "published_rows", "searched_rows", "penalty")
@@ -73,6 +78,21 @@ def test_files_hold_the_documented_parts_and_load_when_crafted(
     for victim in (kept, summed):
         loaded = load_hasher(craft(tmp_path / "model", *victim, {"version": "2"}))
         assert json.loads(victim[0])["labels"] == loaded.labels_
+
+
+def test_files_without_trust_and_best_scores_load_with_none_counted(
+    kept: tuple[str, Arrays], summed: tuple[str, Arrays], tmp_path: Path
+) -> None:
+    for state, arrays in (kept, summed):
+        assert all(arrays[name].any() for name in MEANING)
+        older = {name: array for name, array in arrays.items() if name not in MEANING}
+        loaded = load_hasher(craft(tmp_path / "model", state, older))
+        unlearned = OnlineHasher(bits=3).begin(4)
+        np.testing.assert_array_equal(loaded.trust_, unlearned.trust_)
+        X, y = stream(200, d=4, labels=5)
+        assert (loaded.posterior(X).novelty == 1).all()
+        loaded.partial_fit(X, y)
+        assert (loaded.posterior(X).novelty < 1).any()
 
 
 @pytest.mark.parametrize("name", sorted(KEPT | SUMMED))
@@ -143,6 +163,12 @@ IN_SUMS: dict[str, tuple[Edit, str]] = {
     "more right than scored": (tell("record.right", 10**6), "more rows were right"),
     "more scored than came": (tell("record.rows", 10**6), "more rows were right"),
     "a label more right than scored": (put("label_right", 0, 10**6), "of a label were right"),
+    "a word more right than counted": (put("trust_right", 0, 10**15), "more words were right"),
+    "words beyond counting": (swap("trust_rows", np.full(4, 2**61)), "than can be counted"),
+    "words fewer than none": (put("trust_right", 1, -1), "count below 0"),
+    "scores fewer than none": (put("best_scores", 127, -1), "count below 0"),
+    "scores beyond counting": (swap("best_scores", np.full(128, 2**60)), "than can be counted"),
+    "words of another length": (swap("trust_rows", np.zeros(5, np.int64)), "array 'trust_rows'"),
     "no temperature": (tell("record.inverse_temperature", 0.0), "temperature"),
     "a temperature as a count": (tell("record.inverse_temperature", 8), "temperature"),
     "no record": (tell("record", None), "bad state"),

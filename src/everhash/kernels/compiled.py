@@ -192,6 +192,35 @@ def margins_into(Z: Floats, functions: Floats, out: Floats) -> None:
                 out1[j0], out1[j1], out1[j2], out1[j3] = b0, b1, b2, b3
 
 
+@compile_kernel("void(f4[:, ::1], i1[:, ::1], i8, f4[:, ::1])")
+def word_margins_into(scores: Floats, words: Signs, labels_per_cycle: int, out: Floats) -> None:
+    """Write `reference.word_margins` into `out`."""
+    k = words.shape[1]
+    out[:] = 0
+    for row in range(scores.shape[0]):
+        for label in range(words.shape[0]):
+            first = label // labels_per_cycle * k
+            sums, word, score = out[row, first : first + k], words[label], scores[row, label]
+            for bit in range(k):
+                sums[bit] += score * word[bit]
+
+
+@compile_kernel(
+    "void(f4[:, ::1], i1[:, ::1], i8, f4[:, ::1])", fastmath={"reassoc", "contract", "nsz"}
+)
+def word_scores_into(margins: Floats, words: Signs, labels_per_cycle: int, out: Floats) -> None:
+    """Write `reference.word_scores` into `out`."""
+    k = words.shape[1]
+    for row in range(margins.shape[0]):
+        for label in range(words.shape[0]):
+            first = label // labels_per_cycle * k
+            mine, word = margins[row, first : first + k], words[label]
+            total = np.float32(0)
+            for bit in range(k):
+                total += mine[bit] * word[bit]
+            out[row, label] = total
+
+
 @compile_kernel("void(f4[::1], i8)")
 def hadamard(tile: Floats, size: int) -> None:
     """Transform `size` coordinates of LANES rows side by side, two steps at a time; unscaled."""

@@ -121,6 +121,42 @@ def margins(Z: Floats, functions: Floats) -> Floats:
     return Z @ functions.reshape(-1, functions.shape[2]).T
 
 
+def word_margins(scores: Floats, words: Signs, labels_per_cycle: int, n_cycles: int) -> Floats:
+    """Return each cycle's margins of rows whose scores are known: sums of words, score times word.
+
+    A result depends on its own row only, to the last bit.
+
+    Args:
+        scores: (n, n_labels) of classifiers a_y; functions are W_c = sum over y of word_y a_y'.
+        words: (n_labels, k) of -1 and +1.
+        labels_per_cycle: label number i lives in cycle i // labels_per_cycle.
+        n_cycles: how many there are.
+
+    Returns:
+        (n, n_cycles * k), cycle by cycle.
+    """
+    out = np.zeros((len(scores), n_cycles, words.shape[1]), np.float32)
+    for cycle in range(n_cycles):
+        members = slice(cycle * labels_per_cycle, (cycle + 1) * labels_per_cycle)
+        out[:, cycle] = scores[:, members] @ words[members].astype(np.float32)
+    return out.reshape(len(scores), -1)
+
+
+def word_scores(margins: Floats, words: Signs, labels_per_cycle: int) -> Floats:
+    """Return (n, n_labels) how far each row's margins point towards each label's word.
+
+    Args:
+        margins: (n, n_cycles * k), cycle by cycle.
+        words: (n_labels, k) of -1 and +1.
+        labels_per_cycle: label number i lives in cycle i // labels_per_cycle.
+    """
+    by_cycle = margins.reshape(len(margins), -1, words.shape[1])
+    out = np.empty((len(margins), len(words)), np.float32)
+    for label, word in enumerate(words.astype(np.float32)):
+        out[:, label] = by_cycle[:, label // labels_per_cycle] @ word
+    return out
+
+
 QUIET = 4
 """A label is quiet once its cycle has heard this many rows, times its labels, without it."""
 REPLAYS = 2

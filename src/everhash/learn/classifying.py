@@ -14,26 +14,28 @@ from everhash.stream import as_labels, as_rows
 
 
 class Classifying(StreamHasher):
-    """A hasher that can also name the label of a row.
-
-    A subclass scores labels (`_label_scores`) and knows how scores become probabilities
-    (`_inverse_temperature`).
-    """
+    """A hasher that can also name the label of a row; `posterior` says how likely each is."""
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return (n,) the likeliest label of each row."""
-        best: NDArray[Any] = _as_array(self.labels_)[self._scores(X).argmax(axis=1)]
+        best: NDArray[Any] = _as_array(self.labels_)[self._best(X)]
         return best
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float32]:
         """Return (n, n_labels) how likely each label is, in the order of `labels_`.
 
         Probabilities are calibrated on rows that were scored before they were learned; those of the
-        sgd learner, which keeps no account of that, are not.
+        sgd learner, which keeps no account of that, are not. While there is nothing to tell labels
+        apart by, all are equally likely.
         """
-        scores = self._scores(X) * np.float32(self._inverse_temperature())
-        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-        shares: NDArray[np.float32] = powers / powers.sum(axis=1, keepdims=True)
+        self._require_fitted()
+        rows = as_rows(X, self.n_features_in_, type(self).__name__)
+        self._check_columns(X, rows.shape[1], first=False)
+        if not self._numbers:
+            raise LabelError("no label was learned yet", hint="partial_fit takes y= as well")
+        shares = self.posterior(rows).probabilities
+        if not shares.any():
+            shares[:] = 1 / len(self._numbers)
         return shares
 
     def predict_best(self, X: ArrayLike, k: int = 5) -> list[list[tuple[Any, float]]]:
@@ -48,7 +50,7 @@ class Classifying(StreamHasher):
 
     def score(self, X: ArrayLike, y: Any) -> float:
         """Return the share of labelled rows whose likeliest label is theirs, or one of theirs."""
-        best = self._scores(X).argmax(axis=1)
+        best = self._best(X)
         labels = as_labels(y, len(best))
         numbers = np.array([self._numbers.get(value, -1) for value in labels.values], np.int64)
         right = np.zeros(len(best), np.bool_)
@@ -56,21 +58,10 @@ class Classifying(StreamHasher):
         labelled = np.unique(labels.rows)
         return float(right[labelled].mean()) if len(labelled) else float("nan")
 
-    def _scores(self, X: ArrayLike) -> NDArray[np.float32]:
-        self._require_fitted()
-        rows = as_rows(X, self.n_features_in_, type(self).__name__)
-        self._check_columns(X, rows.shape[1], first=False)
-        if not self._numbers:
-            raise LabelError("no label was learned yet", hint="partial_fit takes y= as well")
-        return self._label_scores(rows)
-
-    def _label_scores(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return (n, n_labels) a score for each label; the highest is the likeliest."""
-        raise NotImplementedError
-
-    def _inverse_temperature(self) -> float:
-        """Return what scores are multiplied with before the softmax."""
-        raise NotImplementedError
+    def _best(self, X: ArrayLike) -> NDArray[np.int64]:
+        """Return the number of each row's likeliest label."""
+        best: NDArray[np.int64] = self.predict_proba(X).argmax(axis=1)
+        return best
 
 
 def _as_array(labels: list[Any]) -> NDArray[Any]:

@@ -28,6 +28,7 @@ from everhash.errors import OptionError
 from everhash.learn.blas import one_thread
 from everhash.learn.growing import GrowingArray
 from everhash.learn.options import Options
+from everhash.learn.posterior import Posterior, nothing_learned, softmax_in_place
 from everhash.learn.record import Record
 from everhash.learn.ridge import MIDDLE, Inverse
 from everhash.learn.rotated_view import Rotated
@@ -77,7 +78,7 @@ class ExactLearner:
         self.learns_unlabelled = options.learn_unlabelled
         self.memory = RowMemory(view)
         self.served = ServedFunctions(words, view, options.labels_per_cycle, seed)
-        self.record = Record()
+        self.record = Record(options.bits)
         self.lessons = 0
         self.view = view
         """The memory's, as it was at the last publication."""
@@ -122,6 +123,14 @@ class ExactLearner:
     def scores(self, Z: Floats) -> Floats:
         """Return (n, n_labels) scores of seen rows by the labels' own classifiers."""
         return self.served.scores(Z)
+
+    def posterior(self, X: Floats) -> Posterior:
+        """Return how likely each label is for rows, by its own classifier; see `record`."""
+        if len(self.served.unknown) == self.n_labels:
+            return nothing_learned(len(X), self.n_labels)
+        scores = self.scores(self.view.of(X))
+        best = softmax_in_place(scores, self.record.inverse_temperature)
+        return Posterior(scores, self.record.best_scores.novelty(best))
 
     # Labels and cycles
 
@@ -213,7 +222,10 @@ class ExactLearner:
         steps = steps[self.served.known.rows[labels[steps]]]
         scored, which = np.unique(rows[steps], return_inverse=True)
         if len(scored):
-            self.record.take(self.scores(Z[scored]), which.astype(np.int64), labels[steps])
+            seen = Z[scored]
+            scores = self.scores(seen)
+            nearest, distances = self.served.nearest_words(seen, scores)
+            self.record.take(scores, nearest, distances, which.astype(np.int64), labels[steps])
 
     def _let_wait(self, dues: list[Due], Q: Floats, rows: Counts, labels: Counts) -> None:
         """Note the sums of labels to be solved, as they stood; only the newest of each counts."""

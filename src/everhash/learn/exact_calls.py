@@ -12,12 +12,10 @@ from everhash.errors import OptionError
 from everhash.learn.classifying import Classifying
 from everhash.learn.exact import ExactLearner
 from everhash.learn.options import Options
+from everhash.learn.posterior import Posterior
 from everhash.learn.record import Accuracy
 from everhash.learn.sgd import SgdLearner
 from everhash.stream import Labels
-
-UNCALIBRATED = 10.0
-"""What the sgd learner's scores, the mean margin towards a word, are multiplied with."""
 
 
 class ExactCalls(Classifying):
@@ -145,12 +143,36 @@ class ExactCalls(Classifying):
         """Rows there were when all functions were last solved. Exact learner only."""
         return self._exact("publish").published_rows
 
-    def _label_scores(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-        if isinstance(self._learner, ExactLearner):
-            return self._learner.scores(self._view.of(rows))
-        frozen = self.freeze()
-        return frozen.scores(frozen.measure(rows)) * np.float32(UNCALIBRATED / self.bits)
+    def posterior(self, rows: NDArray[np.float32]) -> Posterior:
+        """Return how likely each label is for rows that `as_rows` has checked.
 
-    def _inverse_temperature(self) -> float:
+        The exact learner asks the labels' own classifiers. Probabilities and novelty are then
+        calibrated on rows that were scored before they were learned.
+        """
         learner = self._learner
-        return learner.record.inverse_temperature if isinstance(learner, ExactLearner) else 1.0
+        return (
+            learner.posterior(rows)
+            if isinstance(learner, ExactLearner)
+            else super().posterior(rows)
+        )
+
+    @property
+    def trust_(self) -> NDArray[np.float32]:
+        """(bits + 1,) how often a word at each distance from the nearest codeword has its label.
+
+        Counted on rows before they were learned; with the sgd learner a guess. Not to write to.
+        """
+        self._require_fitted()
+        learner = self._learner
+        return learner.record.trust.table if isinstance(learner, ExactLearner) else super().trust_
+
+    @property
+    def generation_(self) -> int:
+        """How often all functions were solved together; see `publish`."""
+        self._require_fitted()
+        learner = self._learner
+        return (
+            learner.served.publications
+            if isinstance(learner, ExactLearner)
+            else super().generation_
+        )

@@ -4,7 +4,8 @@ state     n_features, lessons, publications, published_rows, searched_rows, pena
           settled, rows (of sums; None while rows are kept), record: offered, rows, right, loss,
           inverse_temperature
 arrays    center, mean, counts, solved, published, classifiers, changes, losses, label_rows,
-          label_right
+          label_right, trust_rows, trust_right, best_scores (these three came later: files may lack
+          them all)
           while rows are kept: few, few_rows, few_labels
           afterwards: total, label_sums, gram and, with has_inverse, factor
 
@@ -23,6 +24,7 @@ from everhash.learn.blas import one_thread
 from everhash.learn.exact import ExactLearner
 from everhash.learn.first_rows import FirstRows
 from everhash.learn.model_format import MAX_COUNT, Arrays, array_of, count_of, require
+from everhash.learn.novelty import BINS
 from everhash.learn.record import DOUBLINGS, Record
 from everhash.learn.ridge import PENALTIES, Factor, solve_few
 from everhash.learn.rotated_view import GRID
@@ -36,6 +38,7 @@ MAX_WEIGHT = 1e30
 """No learning gets there; margins of larger functions could overflow."""
 COUNTED = ("lessons", "published_rows", "searched_rows")
 RECORDED = ("offered", "rows", "right", "loss")
+MEANING = ("trust_rows", "trust_right", "best_scores")
 
 
 def write(learner: ExactLearner, state: dict[str, Any], arrays: Arrays) -> None:
@@ -62,6 +65,9 @@ def write(learner: ExactLearner, state: dict[str, Any], arrays: Arrays) -> None:
         "losses": record.losses,
         "label_rows": record.label_rows.rows,
         "label_right": record.label_right.rows,
+        "trust_rows": record.trust.rows,
+        "trust_right": record.trust.right,
+        "best_scores": record.best_scores.rows,
     }
     if memory.sums is not None:
         _write_sums(memory.sums, arrays)
@@ -129,6 +135,20 @@ def _read_record(record: Record, state: dict[str, Any], arrays: Arrays, n: int) 
     record.label_right.replace(array_of(arrays, "label_right", np.int64, 1, (n,)))
     fits = bool((record.label_right.rows <= record.label_rows.rows).all())
     require(fits, "more rows of a label were right than there are")
+    if not arrays.keys().isdisjoint(MEANING):
+        _read_meaning(record, arrays)
+
+
+def _read_meaning(record: Record, arrays: Arrays) -> None:
+    trust = record.trust
+    rows = array_of(arrays, "trust_rows", np.int64, 1, trust.rows.shape)
+    right = array_of(arrays, "trust_right", np.int64, 1, trust.rows.shape)
+    best = array_of(arrays, "best_scores", np.int64, 1, (BINS,))
+    require(bool((right <= rows).all()), "more words were right than there are")
+    few = all(counts.astype(np.float64).sum() < MAX_COUNT for counts in (rows, best))
+    require(few, "more rows were scored than can be counted")
+    trust.replace(rows.copy(), right.copy())
+    record.best_scores.replace(best.copy())
 
 
 def _read_few(learner: ExactLearner, arrays: Arrays, n_labels: int) -> None:

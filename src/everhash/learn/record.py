@@ -4,6 +4,8 @@ A row is scored by what is served when it arrives, then learned, so nothing is e
 it has been taught (Dawid, 1984: prequential). All of the first thousand labelled rows are scored,
 then one in sixteen. Rows of labels that had not been learned yet are left out.
 
+The same rows tell how far a word can be trusted (`trust`) and what scores are usual (`novelty`).
+
 Scores become probabilities by softmax(s / temperature). The temperature is that with the least
 log-loss on these rows, older ones counting less: at every publication their weight is halved.
 """
@@ -16,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.learn.growing import GrowingArray, copied
+from everhash.learn.novelty import BestScores
+from everhash.learn.trust import ROW, Trust
 
 Floats = NDArray[np.float32]
 Counts = NDArray[np.int64]
@@ -28,6 +32,9 @@ UNIT = 1_000_000
 """Losses are summed up in millionths, as whole numbers: no order of rows can change them."""
 BEFORE = 24.0
 """Inverse temperature before any row was scored: about what real sets come to."""
+ENOUGH = 256
+"""Rows of trust and best scores are halved while they are at least so many: publishing again and
+again leaves some."""
 
 
 class Accuracy(NamedTuple):
@@ -42,9 +49,13 @@ class Accuracy(NamedTuple):
 
 
 class Record:
-    """Accuracy and log-loss so far, overall and for each label."""
+    """Accuracy and log-loss so far, overall and for each label; trust in words, and best scores.
 
-    def __init__(self) -> None:
+    Args:
+        bits: of a word.
+    """
+
+    def __init__(self, bits: int) -> None:
         self.offered = 0
         self.rows = 0
         self.right = 0
@@ -55,6 +66,8 @@ class Record:
         """What scores are multiplied with; it changes at publications."""
         self.label_rows: GrowingArray[np.int64] = GrowingArray((), np.int64)
         self.label_right: GrowingArray[np.int64] = GrowingArray((), np.int64)
+        self.trust = Trust(bits)
+        self.best_scores = BestScores()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over copies: joblib may have mapped arrays read-only from disk."""
@@ -72,18 +85,24 @@ class Record:
         picked: Counts = rows[(numbers < ALL) | (numbers % EVERY == 0)]
         return picked
 
-    def take(self, scores: Floats, rows: Counts, labels: Counts) -> None:
+    def take(
+        self, scores: Floats, nearest: Counts, distances: Counts, rows: Counts, labels: Counts
+    ) -> None:
         """Take account of scored rows.
 
         Args:
             scores: (n, n_labels) one row of scores for each.
+            nearest: (n,) the label whose word is nearest to theirs.
+            distances: (n,) and how many bits differ.
             rows: which of them each of their labels belongs to, ascending; every one has a label.
             labels: the number of that label.
         """
         n = len(scores)
-        right = np.zeros(n, np.bool_)
-        right[rows] |= scores.argmax(axis=1)[rows] == labels
-        relative = (scores - scores.max(axis=1, keepdims=True)).astype(np.float64)
+        right = _has(scores.argmax(axis=1), rows, labels)
+        self.trust.take(distances, _has(nearest, rows, labels))
+        best = scores.max(axis=1)
+        self.best_scores.take(best)
+        relative = (scores - best[:, None]).astype(np.float64)
         powers = np.exp(relative * self.inverse_temperature)
         self.loss += int(_losses(powers, rows, labels).sum())
         powers = np.exp(relative)
@@ -103,6 +122,9 @@ class Record:
         if self.losses.any():
             self.inverse_temperature = _bottom(self.losses)
         self.losses //= 2
+        if self.trust.rows.sum() >= ENOUGH * ROW:
+            self.trust.halve()
+            self.best_scores.halve()
 
     def merge(self, other: Record, numbers: Counts) -> None:
         """Add what another has recorded; `numbers` are its labels' numbers here."""
@@ -111,6 +133,8 @@ class Record:
         self.right += other.right
         self.loss += other.loss
         self.losses += other.losses
+        self.trust.merge(other.trust)
+        self.best_scores.merge(other.best_scores)
         self.label_rows.rows[numbers] += other.label_rows.rows
         self.label_right.rows[numbers] += other.label_right.rows
 
@@ -126,6 +150,13 @@ class Record:
         share = self.right / self.rows if self.rows else None
         loss = self.loss / (UNIT * self.rows) if self.rows else None
         return Accuracy(self.rows, share, loss, 1 / self.inverse_temperature)
+
+
+def _has(guesses: Counts, rows: Counts, labels: Counts) -> NDArray[np.bool_]:
+    """Return for each row whether a guess is one of its labels; see `Record.take`."""
+    has = np.zeros(len(guesses), np.bool_)
+    has[rows[guesses[rows] == labels]] = True
+    return has
 
 
 def _losses(powers: NDArray[np.float64], rows: Counts, labels: Counts) -> Counts:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash import kernels
 from everhash.learn import seeds
 from everhash.learn.growing import GrowingArray
 from everhash.learn.rotated_view import Rotated
-from everhash.learn.views import margins_by
+from everhash.learn.views import margins_by, word_scores
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -40,6 +41,7 @@ class ServedFunctions:
         )
         self.changes: GrowingArray[np.int64] = GrowingArray((), np.int64)
         """(n_cycles,) how often labels of a cycle were solved alone."""
+        self._unknown: tuple[int, Counts] | None = None
         self.publications = 0
         """How often all were."""
 
@@ -69,6 +71,7 @@ class ServedFunctions:
         self.classifiers.rows[labels, :-1] = weights.T
         self.classifiers.rows[labels, -1] = -(weights.T @ mean) / self._constant
         self.known.rows[labels] = weights.any(axis=0)
+        self._unknown = None
         for cycle in np.unique(labels // self._rho).tolist():
             self.compose(cycle)
 
@@ -82,6 +85,7 @@ class ServedFunctions:
         """Serve classifiers as they were read from a file; there are words for all of them."""
         self.classifiers.replace(classifiers)
         self.known.replace((classifiers != 0).any(axis=1))
+        self._unknown = None
         while len(self.functions) < len(changes):
             self.open_cycle()
         for cycle in range(len(changes)):
@@ -94,9 +98,55 @@ class ServedFunctions:
         Where none was, all scores are the same.
         """
         scores = margins_by(self.classifiers.rows[None], Z)
-        if self.known.rows.any():
-            scores[:, ~self.known.rows] = -np.inf
+        unknown = self.unknown
+        if 0 < len(unknown) < scores.shape[1]:
+            scores[:, unknown] = -np.inf
         return scores
+
+    @property
+    def unknown(self) -> Counts:
+        """The labels that were not learned, by number."""
+        unknown = self._unknown
+        if unknown is None or unknown[0] != len(self.known):
+            self._unknown = unknown = (len(self.known), np.flatnonzero(~self.known.rows))
+        return unknown[1]
+
+    def nearest_words(self, Z: Floats, scores: Floats) -> tuple[Counts, Counts]:
+        """Return the label whose word is nearest to each row's in its home, and the bits between.
+
+        Only labels that were learned count: whether others have words depends on the batch that
+        they come in. Equally near words: the smallest number.
+
+        Args:
+            Z: (n, w) seen rows.
+            scores: (n, n_labels) what `scores` gives for them, with labels learned.
+        """
+        homes, known = self._homes(scores), self.known.rows
+        nearest, distances = np.empty((2, len(Z)), np.int64)
+        for cycle in np.unique(homes).tolist():
+            mine = np.flatnonzero(homes == cycle)
+            bits = margins_by(self.functions.rows[cycle : cycle + 1], Z[mine]) > 0
+            first = cycle * self._rho
+            labels = first + np.flatnonzero(known[first : first + self._rho])
+            signs = np.where(bits, np.float32(1), np.float32(-1))
+            agree = signs @ self._words.rows[labels].T.astype(np.float32)  # exact: whole numbers
+            nearest[mine] = labels[agree.argmax(axis=1)]
+            distances[mine] = (signs.shape[1] - agree.max(axis=1)) / 2
+        return nearest, distances
+
+    def _homes(self, scores: Floats) -> Counts:
+        """Return the cycle of the learned label whose word fits best, as an index chooses it."""
+        cycles, k = self.functions.rows.shape[:2]
+        if cycles == 1:
+            return np.zeros(len(scores), np.int64)
+        margins = np.empty((len(scores), cycles * k), np.float32)
+        learned = np.where(self.known.rows, scores, np.float32(0))
+        words = np.require(self._words.rows, requirements="W")
+        kernels.load().word_margins_into(learned, words, self._rho, margins)
+        fits = word_scores(margins, words, self._rho)
+        fits[:, self.unknown] = -np.inf
+        homes: Counts = fits.argmax(axis=1) // self._rho
+        return homes
 
     def compose(self, cycle: int) -> None:
         """Make a cycle's functions of its words and classifiers."""

@@ -5,6 +5,7 @@ The index and the file work with any `StreamHasher`. How it learns is its own af
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Hashable, Iterable
 from typing import Any, ClassVar, Self
@@ -18,8 +19,13 @@ from everhash.errors import OptionError, UnknownNameError
 from everhash.estimator import Estimator
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.options import whole_number
-from everhash.learn.views import View, margins_by
+from everhash.learn.posterior import Posterior, nothing_learned, softmax_in_place
+from everhash.learn.trust import prior_trust
+from everhash.learn.views import View, margins_by, word_scores
 from everhash.stream import Labels, as_labels, as_rows
+
+UNCALIBRATED = 10.0
+"""What a score by codewords, the mean margin towards a word, is multiplied with."""
 
 
 class StreamHasher(Estimator):
@@ -208,6 +214,35 @@ class StreamHasher(Estimator):
     @property
     def _labels_per_cycle(self) -> int:
         raise NotImplementedError
+
+    # Meaning
+
+    def posterior(self, rows: NDArray[np.float32]) -> Posterior:
+        """Return how likely each label is for rows that `as_rows` has checked.
+
+        By how far their margins point towards each codeword; zeros for a method without codewords.
+        Such probabilities are not calibrated, and novelty is what the likeliest label lacks.
+        """
+        words = self.words_
+        if not self.assigns_codewords or len(words) == 0:
+            return nothing_learned(len(rows), len(words))
+        margins = margins_by(self._functions, self._view.of(rows))
+        scores = word_scores(margins, words, self._labels_per_cycle)
+        softmax_in_place(scores, UNCALIBRATED / words.shape[1])
+        return Posterior(scores, 1 - scores.max(axis=1, initial=0))
+
+    @property
+    def trust_(self) -> NDArray[np.float32]:
+        """(bits + 1,) how often a word at each distance from the nearest codeword has its label.
+
+        A guess that never changes where the method does not count that; not to write to.
+        """
+        return prior_trust(self.words_.shape[1])
+
+    @property
+    def generation_(self) -> int:
+        """How often what was learned has changed as a whole: lessons have grown by half."""
+        return int(math.log1p(self.lessons_) / math.log(1.5))
 
     # Hashing
 

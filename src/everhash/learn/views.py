@@ -171,6 +171,17 @@ def margins_by(functions: Floats, Z: Floats) -> Floats:
     return out
 
 
+def word_scores(margins: Floats, words: NDArray[np.int8], labels_per_cycle: int) -> Floats:
+    """Return (n, n_labels) how far margins point towards words; each depends on its own row only.
+
+    These are the scores of `FrozenMapping.scores`, to rounding, without a direction for each label.
+    """
+    out = np.empty((len(margins), len(words)), np.float32)
+    words = np.require(words, requirements="W")  # which reads them: Numba's wish
+    kernels.load().word_scores_into(margins, words, labels_per_cycle, out)
+    return out
+
+
 def _likeness(Z: Floats, anchors: Floats) -> Floats:
     """Return exp(-|z - a|^2 / (2 * BANDWIDTH)) of unit rows and anchors."""
     products = margins_by(anchors[None], Z)
