@@ -1,9 +1,10 @@
 """The hot loops: `reference` is the specification in NumPy, `compiled` the same names in Numba.
 
 The rest of everhash asks for them through `load()`, for those of `search` through `load_search()`,
-for those of `refresh` through `load_refresh()`, for those of `peers` through `load_peers()` and for
-those of `forest` through `load_forest()`. They compile on a machine's first use (some seconds, then
-cached on disk) and are there at once afterwards.
+for those of `likeness` through `load_likeness()`, for those of `refresh` through `load_refresh()`,
+for those of `peers` through `load_peers()` and for those of `forest` through `load_forest()`. They
+compile on a machine's first use (some seconds, then cached on disk) and are there at once
+afterwards.
 """
 
 from __future__ import annotations
@@ -30,6 +31,11 @@ def load() -> ModuleType:
 def load_search() -> ModuleType:
     """Return `everhash.kernels.search.ready`: the search kernels, compiled and ready to call."""
     return _load("everhash.kernels.search.ready")
+
+
+def load_likeness() -> ModuleType:
+    """Return `everhash.kernels.likeness.ready`: the likeness kernels, ready to call."""
+    return _load("everhash.kernels.likeness.ready")
 
 
 def load_refresh() -> ModuleType:

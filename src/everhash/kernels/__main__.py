@@ -15,6 +15,7 @@ def main() -> None:
         kernels.load(),
         kernels.load_refresh(),
         kernels.load_search(),
+        kernels.load_likeness(),
         kernels.load_peers(),
         kernels.load_forest(),
     )

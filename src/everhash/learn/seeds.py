@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-WEIGHTS, WORDS, HADAMARD, REPLAY, PAIRS, ROTATION, FEATURES = range(7)
+WEIGHTS, WORDS, HADAMARD, REPLAY, PAIRS, ROTATION, FEATURES, LIKENESS = range(8)
 
 
 def stream(seed: int, purpose: int, number: int = 0) -> np.random.Philox:
