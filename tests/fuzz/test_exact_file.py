@@ -178,6 +178,8 @@ IN_SUMS: dict[str, tuple[Edit, str]] = {
     "options of the other learner": (tell("params.step", 0.5), "option of the sgd learner"),
     "the other learner": (tell("params.learner", "sgd"), "not of sgd"),
     "no such learner": (tell("params.learner", "pickle"), "unknown"),
+    "a label that is gone but has rows": (tell("labels", [0, 1, None, 3, 4]), "without a name"),
+    "a label twice": (tell("labels", [0, 1, 2, 3, 3]), "listed twice"),
     "other words": (put("codewords", (0, 0), 0), "codewords hold"),
     "cycles beyond the labels": (swap("changes", np.zeros(4, np.int64)), "changes"),
 }

@@ -611,7 +611,7 @@ CONTRADICTIONS: dict[str, tuple[Edit, str]] = {
     "label twice": (tell("labels", ["a", "b", "c", "d", "a"]), "listed twice"),
     "label twice in disguise": (tell("labels", [1, "1", 2, 3, True]), "listed twice"),
     "label twice as a float": (tell("labels", [1, 1.0, 2, 3, 4]), "listed twice"),
-    "label null": (tell("labels", [None, 1, 2, 3, 4]), "unknown form"),
+    "label null": (tell("labels", [None, 1, 2, 3, 4]), "no name"),
     "label a list": (tell("labels", [[1], 1, 2, 3, 4]), "unknown form"),
     "label an unknown object": (tell("labels", [{"set": [1]}, 1, 2, 3, 4]), "unknown form"),
     "label two objects": (tell("labels", [{"tuple": [], "bytes": ""}, 1, 2, 3, 4]), "unknown"),

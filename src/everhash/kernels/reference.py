@@ -139,7 +139,7 @@ def word_margins(scores: Floats, words: Signs, labels_per_cycle: int, n_cycles: 
     for cycle in range(n_cycles):
         members = slice(cycle * labels_per_cycle, (cycle + 1) * labels_per_cycle)
         out[:, cycle] = scores[:, members] @ words[members].astype(np.float32)
-    return out.reshape(len(scores), -1)
+    return out.reshape(len(scores), n_cycles * words.shape[1])
 
 
 def word_scores(margins: Floats, words: Signs, labels_per_cycle: int) -> Floats:
@@ -150,10 +150,11 @@ def word_scores(margins: Floats, words: Signs, labels_per_cycle: int) -> Floats:
         words: (n_labels, k) of -1 and +1.
         labels_per_cycle: label number i lives in cycle i // labels_per_cycle.
     """
-    by_cycle = margins.reshape(len(margins), -1, words.shape[1])
+    k = words.shape[1]
     out = np.empty((len(margins), len(words)), np.float32)
     for label, word in enumerate(words.astype(np.float32)):
-        out[:, label] = by_cycle[:, label // labels_per_cycle] @ word
+        first = label // labels_per_cycle * k
+        out[:, label] = margins[:, first : first + k] @ word
     return out
 
 

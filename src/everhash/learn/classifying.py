@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ class Classifying(StreamHasher):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return (n,) the likeliest label of each row."""
-        best: NDArray[Any] = _as_array(self.labels_)[self._best(X)]
+        living, labels = self._living()
+        places = np.searchsorted(living, self._best(X))
+        best: NDArray[Any] = _as_array(labels)[places]
         return best
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float32]:
@@ -35,13 +38,14 @@ class Classifying(StreamHasher):
             raise LabelError("no label was learned yet", hint="partial_fit takes y= as well")
         shares = self.posterior(rows).probabilities
         if not shares.any():
-            shares[:] = 1 / len(self._numbers)
+            shares[:, self._living()[0]] = 1 / len(self._numbers)
         return shares
 
     def predict_best(self, X: ArrayLike, k: int = 5) -> list[list[tuple[Any, float]]]:
         """Return for each row its k likeliest labels, each with its probability, best first."""
         whole_number("k", k, least=1)
-        shares, labels = self.predict_proba(X), self.labels_
+        living, labels = self._living()
+        shares = self.predict_proba(X)[:, living]
         best = np.argsort(-shares, axis=1, kind="stable")[:, :k]
         return [
             [(labels[number], float(row[number])) for number in numbers]
@@ -62,6 +66,11 @@ class Classifying(StreamHasher):
         """Return the number of each row's likeliest label."""
         best: NDArray[np.int64] = self.predict_proba(X).argmax(axis=1)
         return best
+
+    def _living(self) -> tuple[NDArray[np.int64], list[Hashable]]:
+        """Return the numbers of labels that are not gone, ascending, and the labels."""
+        labels = [label for label in self.labels_ if label is not None]
+        return self.numbers(labels), labels
 
 
 def _as_array(labels: list[Any]) -> NDArray[Any]:

@@ -28,7 +28,6 @@ from everhash.errors import OptionError
 from everhash.learn.blas import one_thread
 from everhash.learn.growing import GrowingArray
 from everhash.learn.options import Options
-from everhash.learn.posterior import Posterior, nothing_learned, softmax_in_place
 from everhash.learn.record import Record
 from everhash.learn.ridge import MIDDLE, Inverse
 from everhash.learn.rotated_view import Rotated
@@ -123,14 +122,6 @@ class ExactLearner:
     def scores(self, Z: Floats) -> Floats:
         """Return (n, n_labels) scores of seen rows by the labels' own classifiers."""
         return self.served.scores(Z)
-
-    def posterior(self, X: Floats) -> Posterior:
-        """Return how likely each label is for rows, by its own classifier; see `record`."""
-        if len(self.served.unknown) == self.n_labels:
-            return nothing_learned(len(X), self.n_labels)
-        scores = self.scores(self.view.of(X))
-        best = softmax_in_place(scores, self.record.inverse_temperature)
-        return Posterior(scores, self.record.best_scores.novelty(best))
 
     # Labels and cycles
 
@@ -306,10 +297,22 @@ class ExactLearner:
 
     @one_thread()
     def merge(self, other: ExactLearner, numbers: Counts) -> None:
-        """Add what another of the same view has learned; `numbers` are its labels' numbers here."""
+        """Add what another of the same view learned; `numbers` are its labels' here, or GONE."""
         self.memory.merge(other.memory, numbers)
         self.record.merge(other.record, numbers)
         self.lessons += other.lessons
+
+    def merge_labels(self, one: int, other: int) -> None:
+        """Let all rows of one label have the other instead, then publish."""
+        self.memory.merge_labels(one, other)
+        self.record.merge_labels(one, other)
+        self.publish()
+
+    def drop_label(self, label: int) -> None:
+        """Let no row have a label any more, then publish."""
+        self.memory.drop_label(label, keep_rows=self.learns_unlabelled)
+        self.record.drop_label(label)
+        self.publish()
 
     def can_merge(self, other: ExactLearner) -> bool:
         """Whether both see rows alike, and always will."""

@@ -1,4 +1,4 @@
-"""What only the exact learner can do: publish, forget, fork, merge, and report its accuracy."""
+"""What only the exact learner can do: publish, forget, fork, merge, and say how sure it is."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from everhash.errors import OptionError
+from everhash.errors import LabelError, OptionError
 from everhash.learn.classifying import Classifying
 from everhash.learn.exact import ExactLearner
 from everhash.learn.options import Options
-from everhash.learn.posterior import Posterior
+from everhash.learn.posterior import Posterior, nothing_learned, softmax_in_place
 from everhash.learn.record import Accuracy
 from everhash.learn.sgd import SgdLearner
-from everhash.stream import Labels
+from everhash.learn.sums import GONE
+from everhash.stream import Labels, as_label
 
 
 class ExactCalls(Classifying):
@@ -82,7 +83,7 @@ class ExactCalls(Classifying):
             other.feature_names_in_ = names
         other._begin(self._begun)
         other._exact("fork").begin_like(learner)
-        other._assign_codewords(list(self._numbers))
+        other._assign_codewords(self._names)
         return other
 
     def merge(self, *others: ExactCalls) -> Self:
@@ -94,7 +95,7 @@ class ExactCalls(Classifying):
         """
         mine = self._exact("merge")
         theirs = [other._exact("merge") for other in others]
-        new = [label for other in others for label in other._numbers]
+        new = [name for other in others for name in other._names if name is not None]
         if len({id(learner) for learner in (mine, *theirs)}) <= len(theirs):
             raise OptionError("a hasher cannot be merged twice", hint="give each fork once")
         for learner in theirs:
@@ -106,8 +107,36 @@ class ExactCalls(Classifying):
         self.check_room(new)
         self._warn_of(self._assign_codewords(new))
         for other, learner in zip(others, theirs, strict=True):
-            mine.merge(learner, self.numbers(other._numbers))
+            numbers = [self._numbers.get(name, GONE) for name in other._names]
+            mine.merge(learner, np.array(numbers, np.int64))
         mine.publish()
+        return self
+
+    def merge_labels(self, label: Any, into: Any) -> Self:
+        """Let all rows of a label have another one instead, and publish. Exact learner only.
+
+        It is as if they had been learned so. But once rows are summed up, nobody knows which had
+        both labels: such a row then counts twice. The label is gone; see `labels_`.
+        """
+        learner = self._exact("merge labels")
+        label, into = as_label(label), as_label(into)
+        one, other = self.numbers([label, into]).tolist()
+        if one == other:
+            raise LabelError(f"cannot merge {label!r} into itself", hint="give another label")
+        learner.merge_labels(one, other)
+        self._remove_name(label)
+        return self
+
+    def drop_label(self, label: Any) -> Self:
+        """Forget what was learned of a label, and publish. Exact learner only.
+
+        While rows are kept those without another label are forgotten too; once they are summed up,
+        they stay as rows that have none. The label is gone; see `labels_`.
+        """
+        learner = self._exact("drop labels")
+        label = as_label(label)
+        learner.drop_label(int(self.numbers([label])[0]))
+        self._remove_name(label)
         return self
 
     def _exact(self, what: str) -> ExactLearner:
@@ -150,11 +179,13 @@ class ExactCalls(Classifying):
         calibrated on rows that were scored before they were learned.
         """
         learner = self._learner
-        return (
-            learner.posterior(rows)
-            if isinstance(learner, ExactLearner)
-            else super().posterior(rows)
-        )
+        if not isinstance(learner, ExactLearner):
+            return super().posterior(rows)
+        if len(learner.served.unknown) == learner.n_labels:
+            return nothing_learned(len(rows), learner.n_labels)
+        scores = learner.scores(learner.view.of(rows))
+        best = softmax_in_place(scores, learner.record.inverse_temperature)
+        return Posterior(scores, learner.record.best_scores.novelty(best))
 
     @property
     def trust_(self) -> NDArray[np.float32]:

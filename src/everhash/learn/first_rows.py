@@ -63,6 +63,21 @@ class FirstRows:
         self.rows.replace(kept)
         self.X.replace(self.X.rows[stay].copy())
 
+    def merge_labels(self, one: int, other: int) -> None:
+        """Let rows of one label have the other instead, once."""
+        rows, labels = self.rows.rows, self.labels.rows
+        both = np.isin(rows, rows[labels == other]) & (labels == one)
+        self.rows.replace(rows[~both].copy())
+        self.labels.replace(np.where(labels == one, other, labels)[~both])
+
+    def drop_label(self, label: int, *, keep_rows: bool) -> None:
+        """Let no row have a label; those left without any go, unless they are to be kept."""
+        stay = self.labels.rows != label
+        self.rows.replace(self.rows.rows[stay].copy())
+        self.labels.replace(self.labels.rows[stay].copy())
+        if not keep_rows:
+            self.remove(np.setdiff1d(np.arange(len(self)), self.rows.rows).tolist())
+
 
 def _names(X: Floats, rows: Counts, labels: Counts) -> list[tuple[bytes, tuple[int, ...]]]:
     """Return what identifies each row: its features and its labels."""

@@ -157,7 +157,7 @@ class OnlineHasher(ExactCalls):
         """Line 1: no labels yet, and the first cycle's functions."""
         seed = int.from_bytes(os.urandom(8), "little") if options.seed is None else options.seed
         self._begun = options._replace(seed=seed)
-        self._numbers: dict[Hashable, int] = {}
+        self._take_names([])
         self._words: GrowingArray[np.int8] = GrowingArray((options.bits,), np.int8)
         self._book = Codebook(options.codebook, bits=options.bits, seed=seed)
         make = ExactLearner if options.learner == "exact" else SgdLearner
@@ -168,13 +168,14 @@ class OnlineHasher(ExactCalls):
     def _assign_codewords(self, labels: list[Hashable]) -> list[Hashable]:
         """Lines 4-17: each new label takes a word on the current cycle's bits, and on no others.
 
-        Returns the labels whose word another label of the cycle already has.
+        None is a label that is gone, and takes a word as it did. Returns the labels whose word
+        another label of the cycle already has.
         """
         reused = []
         for label in labels:
             if label in self._numbers:
                 continue
-            number = len(self._numbers)
+            number = len(self._names)
             if number and number % self._begun.labels_per_cycle == 0:
                 self._learner.open_cycle()
                 self._book.start_cycle(self._words.rows[:0])
@@ -182,15 +183,15 @@ class OnlineHasher(ExactCalls):
                 reused.append(label)
             self._words.grow_to(number + 1)
             self._words.rows[number] = self._book.draw(number)
-            self._numbers[label] = number
-        self._learner.meet(len(self._numbers))
+            self._add_name(label)
+        self._learner.meet(len(self._names))
         return reused
 
     def _assign_words(self, labels: list[Hashable]) -> None:
         """Give labels their words before a row of theirs is learned. Known ones keep theirs."""
         reused = self._assign_codewords(labels)
         if isinstance(self._learner, SgdLearner):
-            self._learner.join(len(self._numbers))
+            self._learner.join(len(self._names))
         self._warn_of(reused)
 
     # What was learned
@@ -270,8 +271,7 @@ class OnlineHasher(ExactCalls):
 
     def _check_room(self, labels: list[Hashable], options: Options, first: bool) -> None:
         """Refuse a batch whose new labels would outgrow what is supported."""
-        known: dict[Hashable, int] = {} if first else self._numbers
-        total = len(known) + sum(value not in known for value in labels)
+        total = len(labels) if first else len(self._names) + len(self.unknown(labels))
         width = options.bits * max(1, -(-total // options.labels_per_cycle))
         if total > limits.LABELS or width > limits.WIDTH:
             raise LimitError(

@@ -102,6 +102,8 @@ class FrozenMapping:
     versions: Counts
     """(n_cycles * k,) changes of each function up to now."""
     version: int
+    generation: int = -1
+    """How often all functions had been solved as a whole; -1 if that is unknown."""
 
     @property
     def label_cycles(self) -> Counts:

@@ -1,6 +1,6 @@
 """What a file of an `OnlineHasher` holds; see `model_format`.
 
-state     params, seed, labels, columns, and what the learner adds
+state     params, seed, labels (null where one is gone), columns, and what the learner adds
 arrays    codewords, given_codebook and given_center where the user gave them, and those of the
           learner: `sgd_file`, `exact_file`
 """
@@ -47,7 +47,7 @@ def hasher_to_bytes(hasher: OnlineHasher) -> bytes:
     state = {
         "params": {name: value for name, value in params.items() if name not in given},
         "seed": begun.seed,
-        "labels": [label_to_json(label) for label in hasher._numbers],
+        "labels": [None if name is None else label_to_json(name) for name in hasher._names],
         "columns": [str(name) for name in getattr(hasher, "feature_names_in_", [])],
     }
     arrays: Arrays = {f"given_{name}": value for name, value in given.items()}
@@ -69,26 +69,36 @@ def restore_hasher(state: dict[str, Any], arrays: Arrays) -> OnlineHasher:
     d = len(array_of(arrays, "center", np.float32, 1))
     require(1 <= d <= limits.DIMS, f"{d} features")
     options = hasher._read_options(d, first=True)._replace(seed=count_of(state["seed"], 2**128))
-    numbers = restore_labels(state)
-    opened = max(1, -(-len(numbers) // options.labels_per_cycle))
+    names = restore_labels(state)
+    opened = max(1, -(-len(names) // options.labels_per_cycle))
     require(opened * options.bits <= limits.WIDTH, f"more than {limits.WIDTH} bits")
     restore_columns(hasher, state, d)
     hasher._begin(options)
-    hasher._numbers = numbers
-    _restore_codewords(hasher, arrays, len(numbers))
+    hasher._take_names(names)
+    _restore_codewords(hasher, arrays, len(names))
     if isinstance(hasher._learner, ExactLearner):
         exact_file.read(hasher._learner, state, arrays, opened)
+        _check_gone(names, hasher._learner)
     else:
+        require(None not in names, "a label has no name")
         sgd_file.read(hasher._learner, state, arrays, opened)
     return hasher
 
 
-def restore_labels(state: dict[str, Any]) -> dict[Hashable, int]:
-    """Return each label's number."""
-    labels = [as_label(label_from_json(label)) for label in list_of(state["labels"])]
-    numbers = {label: number for number, label in enumerate(labels)}
-    require(len(numbers) == len(labels), "a label is listed twice")
-    return numbers
+def restore_labels(state: dict[str, Any]) -> list[Hashable]:
+    """Return the label of each number; None where it is gone."""
+    listed = list_of(state["labels"])
+    names = [None if label is None else as_label(label_from_json(label)) for label in listed]
+    named = [name for name in names if name is not None]
+    require(len(set(named)) == len(named), "a label is listed twice")
+    return names
+
+
+def _check_gone(names: list[Hashable], learner: ExactLearner) -> None:
+    """Refuse labels without a name that something was learned of."""
+    gone = np.array([name is None for name in names], np.bool_)
+    learned = learner.memory.counts.rows[gone].any() or learner.served.known.rows[gone].any()
+    require(not learned, "rows have a label without a name")
 
 
 def restore_columns(hasher: StreamHasher, state: dict[str, Any], n_features: int) -> None:

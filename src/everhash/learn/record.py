@@ -127,7 +127,7 @@ class Record:
             self.best_scores.halve()
 
     def merge(self, other: Record, numbers: Counts) -> None:
-        """Add what another has recorded; `numbers` are its labels' numbers here."""
+        """Add what another has recorded; `numbers` are its labels' numbers here, or GONE."""
         self.offered += other.offered
         self.rows += other.rows
         self.right += other.right
@@ -135,8 +135,19 @@ class Record:
         self.losses += other.losses
         self.trust.merge(other.trust)
         self.best_scores.merge(other.best_scores)
-        self.label_rows.rows[numbers] += other.label_rows.rows
-        self.label_right.rows[numbers] += other.label_right.rows
+        named = numbers >= 0
+        self.label_rows.rows[numbers[named]] += other.label_rows.rows[named]
+        self.label_right.rows[numbers[named]] += other.label_right.rows[named]
+
+    def merge_labels(self, one: int, other: int) -> None:
+        """Count the rows of one label as rows of the other."""
+        for counts in (self.label_rows.rows, self.label_right.rows):
+            counts[other] += counts[one]
+        self.drop_label(one)
+
+    def drop_label(self, label: int) -> None:
+        """Count no rows for a label."""
+        self.label_rows.rows[label] = self.label_right.rows[label] = 0
 
     @property
     def label_accuracies(self) -> list[float | None]:

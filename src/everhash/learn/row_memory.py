@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.errors import InputError
+from everhash.errors import InputError, LabelError
 from everhash.learn.first_rows import FirstRows
 from everhash.learn.growing import GrowingArray
 from everhash.learn.ridge import Solution, solve_few, solve_many
@@ -99,7 +99,7 @@ class RowMemory:
         return fewer
 
     def merge(self, other: RowMemory, numbers: Counts) -> None:
-        """Add what another of the same view remembers; `numbers` are its labels' numbers here."""
+        """Add what another of the same view remembers; for `numbers` see `ExactLearner.merge`."""
         self.sum_up()
         assert self.sums is not None  # noqa: S101 - they have just been summed up
         if other.sums is not None:
@@ -107,7 +107,33 @@ class RowMemory:
         elif len(other._few):
             few = other._few
             self.sums.add(self.on_grid(few.X.rows), few.rows.rows, numbers[few.labels.rows])
-        self.counts.rows[numbers] += other.counts.rows
+        named = numbers >= 0
+        self.counts.rows[numbers[named]] += other.counts.rows[named]
+
+    def merge_labels(self, one: int, other: int) -> None:
+        """Let all rows of one label have the other instead. Summed up, a row with both has two."""
+        counts = self.counts.rows
+        if self.sums is None:
+            self._few.merge_labels(one, other)
+            counts[:] = np.bincount(self._few.labels.rows, minlength=len(counts))
+            return
+        if counts[one] + counts[other] > self.rows:
+            raise LabelError(
+                f"{counts[one]} and {counts[other]} rows have these labels, of {self.rows} in all: "
+                "some have both, and count once only",
+                hint="drop_label one of them, then learn again the rows that have no other",
+            )
+        counts[other] += counts[one]
+        self.sums.labels.rows[other] += self.sums.labels.rows[one]
+        counts[one], self.sums.labels.rows[one] = 0, 0
+
+    def drop_label(self, label: int, *, keep_rows: bool) -> None:
+        """Let no row have a label; `keep_rows` says whether kept rows may be left without any."""
+        self.counts.rows[label] = 0
+        if self.sums is None:
+            self._few.drop_label(label, keep_rows=keep_rows)
+        else:
+            self.sums.labels.rows[label] = 0
 
     def total_up(self) -> Floats:
         """Sum up the labels of kept rows as the view has them now; return the rows on the grid."""

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from everhash import limits
 from everhash.codes import Codes
-from everhash.errors import OptionError, UnknownNameError
-from everhash.estimator import Estimator
+from everhash.errors import OptionError
+from everhash.learn.labelled import Labelled
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.options import whole_number
 from everhash.learn.posterior import Posterior, nothing_learned, softmax_in_place
@@ -28,7 +28,7 @@ UNCALIBRATED = 10.0
 """What a score by codewords, the mean margin towards a word, is multiplied with."""
 
 
-class StreamHasher(Estimator):
+class StreamHasher(Labelled):
     """Hash functions that learn from a stream, and labels in their order of arrival.
 
     A subclass makes the first functions (`_begin`), learns (`learn_rows`) and gives labels their
@@ -39,7 +39,6 @@ class StreamHasher(Estimator):
     """Whether a label has a word of its own. Where none has, labels are names and nothing more."""
 
     bits: int
-    _numbers: dict[Hashable, int]
 
     @property
     def method(self) -> str:
@@ -98,6 +97,19 @@ class StreamHasher(Estimator):
             hint="everhash can: OnlineHasher()",
         )
 
+    def merge_labels(self, label: Any, into: Any) -> Self:
+        """Let all rows of a label have another one instead; the label is gone."""
+        raise OptionError(
+            f"the method {self.method} cannot merge {label!r} into {into!r}",
+            hint="everhash can: OnlineHasher()",
+        )
+
+    def drop_label(self, label: Any) -> Self:
+        """Forget what was learned of a label; the label is gone."""
+        raise OptionError(
+            f"the method {self.method} cannot drop {label!r}", hint="everhash can: OnlineHasher()"
+        )
+
     def check_room(self, labels: list[Hashable]) -> None:
         """Refuse labels that would outgrow what is supported, before anything has changed."""
         self._require_fitted()
@@ -126,26 +138,6 @@ class StreamHasher(Estimator):
         raise NotImplementedError
 
     # What was learned
-
-    @property
-    def labels_(self) -> list[Hashable]:
-        """Labels in order of arrival."""
-        self._require_fitted()
-        return list(self._numbers)
-
-    def unknown(self, labels: Iterable[Hashable]) -> list[Hashable]:
-        """Return those labels that have not arrived yet."""
-        return [label for label in labels if label not in self._numbers]
-
-    def numbers(self, labels: Iterable[Hashable]) -> NDArray[np.int64]:
-        """Return each label's place in `labels_`."""
-        self._require_fitted()
-        try:
-            return np.array([self._numbers[label] for label in labels], np.int64)
-        except KeyError as error:
-            raise UnknownNameError(
-                f"label {error.args[0]!r} has not been seen", hint="labels_ lists those that have"
-            ) from None
 
     @property
     def words_(self) -> NDArray[np.int8]:
@@ -275,6 +267,7 @@ class StreamHasher(Estimator):
             labels_per_cycle=self._labels_per_cycle,
             versions=self.versions_,
             version=self.version_,
+            generation=self.generation_,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

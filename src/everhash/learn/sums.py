@@ -28,6 +28,8 @@ Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
+GONE = -1
+"""Stands for the number of a label that is gone; no row has it."""
 BLOCK = 1024
 """Rows that wait to be multiplied together."""
 EXACT = 2.0**24
@@ -88,10 +90,11 @@ class Sums:
         return bool(possible and (n > 0 or not squares.any()))
 
     def merge(self, other: Sums, numbers: Counts) -> None:
-        """Add another's sums; `numbers` are its labels' numbers here."""
+        """Add another's sums; `numbers` are its labels' numbers here, or GONE."""
         self.rows += other.rows
         self.total += other.total
-        self.labels.rows[numbers] += other.labels.rows
+        named = numbers >= 0
+        self.labels.rows[numbers[named]] += other.labels.rows[named]
         self._gram += other.gram
 
     @property

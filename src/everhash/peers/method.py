@@ -118,7 +118,7 @@ class Method(StreamHasher):
         seed = options["random_state"]
         seed = int.from_bytes(os.urandom(8), "little") if seed is None else seed
         self._begun = {**options, "random_state": seed}
-        self._numbers = {}
+        self._take_names([])
         self._lessons = 0
         self._words: GrowingArray[np.int8] = GrowingArray((self._word_bits,), np.int8)
         given = options.get("center")
@@ -144,11 +144,11 @@ class Method(StreamHasher):
 
     def _assign_words(self, labels: list[Hashable]) -> None:
         for label in self.unknown(labels):
-            number = len(self._numbers)
+            number = len(self._names)
             self._words.grow_to(number + 1)
             if self.assigns_codewords:
                 self._words.rows[number] = self._draw_word(number)
-            self._numbers[label] = number
+            self._add_name(label)
 
     def _read_options(self, n_features: int, first: bool) -> dict[str, Any]:
         params = self.get_params()
