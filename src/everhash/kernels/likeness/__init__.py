@@ -2,7 +2,8 @@
 
     encoding.py   codes of entries and of queries
     estimates.py  estimated cosines, and the searches of all entries by them
-    best.py       the k best by score, likeness and place
+    order.py      labels by the best score their entries can have
+    best.py       the k best entries by score, likeness and place
     meaning.py    the search by probability of having the query's label, then by likeness
     reference.py  the specification of all of it, in NumPy
     ready.py      the kernels the rest of everhash may call; get it by `kernels.load_likeness()`

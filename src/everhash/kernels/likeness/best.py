@@ -39,6 +39,14 @@ class Best(NamedTuple):
 
 
 @inner
+def new_best(k: int, has_likeness: int, several: int) -> Best:
+    """Room for the k best."""
+    heap, state = np.empty((3, k), np.int64), np.zeros(3, np.int64)
+    state[LIKENESS], state[SEVERAL] = has_likeness, several
+    return Best(heap[0], heap[1], heap[2], state)
+
+
+@inner
 def sink(best: Best, n: int, key: int, place: int, note: int) -> None:
     """Replace the top of a heap of n by this entry, and restore its order."""
     keys, places, notes = best.keys, best.places, best.notes

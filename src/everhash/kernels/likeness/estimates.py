@@ -21,6 +21,7 @@ from everhash.kernels.search.topk import (
     float_rank,
     inner,
     popcount,
+    prefetch,
     rank_float,
     sort_keys,
 )
@@ -66,9 +67,10 @@ def lay_out(words: Words, along: Floats, scale: Floats, first: int, m: int, tile
     """Copy entries first .. first + m into a tile."""
     many, to = U(words.shape[1]), tile.words
     flat = words.reshape(words.size)[U(first) * many : (U(first) + U(m)) * many]
-    for i in range(U(m)):
-        for w in range(many):
-            to[w * U(TILE) + i] = flat[i * many + w]
+    for w in range(many):
+        column = to[w * U(TILE) : (w + U(1)) * U(TILE)]
+        for i in range(U(m)):
+            column[i] = flat[i * many + w]
     tile.along[:m] = along[first : first + m]
     tile.scale[:m] = scale[first : first + m]
 
@@ -79,11 +81,15 @@ def gather(words: Words, along: Floats, scale: Floats, places: Ints, m: int, til
     many, to = U(words.shape[1]), tile.words
     flat, some_along, some_scale = words.reshape(words.size), tile.along, tile.scale
     for i in range(U(m)):
-        place = U(places[i])
-        for w in range(many):
-            to[w * U(TILE) + i] = flat[place * many + w]
-        some_along[i] = along[place]
-        some_scale[i] = scale[place]
+        some_along[i] = along[U(places[i])]
+        prefetch(flat, U(places[i]) * many)
+    for i in range(U(m)):
+        some_scale[i] = scale[U(places[i])]
+        prefetch(flat, U(places[i]) * many + many - U(1))
+    for w in range(many):
+        column = to[w * U(TILE) : (w + U(1)) * U(TILE)]
+        for i in range(U(m)):
+            column[i] = flat[U(places[i]) * many + w]
 
 
 @inner

@@ -20,23 +20,22 @@ from everhash.kernels.likeness.best import (
     Best,
     floor_of,
     holds,
+    new_best,
     rise,
     sink,
     write_best,
 )
 from everhash.kernels.likeness.estimates import TILE, Tile, estimate, gather, new_tile
+from everhash.kernels.likeness.order import Lists, Order, new_order, next_label, rank_labels
 from everhash.kernels.likeness.reference import GIVEN, GUESSED, LOOSE
 from everhash.kernels.search.labels import LENGTH, START, Arena
 from everhash.kernels.search.topk import (
     HALF,
     LOW,
     I,
-    float_bits,
     float_rank,
     inner,
-    prefetch,
     rank_float,
-    sort_keys,
 )
 
 Floats = NDArray[np.float32]
@@ -48,9 +47,6 @@ Steps = NDArray[np.uint16]
 # As Any: mypy would object to the mixed arithmetic of unsigned scalars that Numba types well.
 U: Any = np.uint64
 F4: Any = np.float32
-
-ROUNDS = 8
-"""Labels found by a pass over all of them each, before the rest is sorted instead."""
 
 
 class Entries(NamedTuple):
@@ -81,8 +77,10 @@ class Batch(NamedTuple):
 
 
 @inner
-def take(batch: Batch, m: int, entries: Entries, asked: Asked, note: int, best: Best) -> None:
+def take(batch: Batch, m: int, entries: Entries, asked: Asked, note: int, best: Best) -> int:
     """Put those of the first m entries of a batch that belong there among the k best.
+
+    Returns how many were near enough, whether or not they were there already.
 
     An entry met before, under another label, had the better score then: if it is no longer among
     the best, it cannot come back.
@@ -92,12 +90,13 @@ def take(batch: Batch, m: int, entries: Entries, asked: Asked, note: int, best: 
     if state[LIKENESS]:
         gather(entries.words, entries.along, entries.scale, batch.places, m, tile)
         estimate(tile, m, asked.planes, asked.total, asked.along, asked.step)
-    n, k = state[HELD], keys.size
+    n, k, near = state[HELD], keys.size, 0
     for i in range(m):
         place = batch.places[i]
         key = (~float_rank(batch.scores[i]) << HALF) | (~float_rank(cosines[i]) + BIAS)
         if n == k and (key > keys[0] or (key == keys[0] and place >= places[0])):
             continue
+        near += 1
         if state[SEVERAL] and holds(places, n, place):
             continue
         if n < k:
@@ -106,6 +105,7 @@ def take(batch: Batch, m: int, entries: Entries, asked: Asked, note: int, best: 
         else:
             sink(best, n, key, place, note)
     state[HELD] = n
+    return near
 
 
 @inner
@@ -113,10 +113,10 @@ def take_run(
     run: Arena, chance: Any, note: int, entries: Entries, asked: Asked, batch: Batch, best: Best
 ) -> None:
     """Offer the entries of one run: batch after batch of those whose score may be enough."""
-    places, scores, state = batch.places, batch.scores, best.state
+    places, scores = batch.places, batch.scores
     trust, distance = entries.trust, entries.distance
-    kind, last, many = note & 3, trust.size - 1, entries.words.shape[1]
-    flat, along, scale = entries.words.reshape(entries.words.size), entries.along, entries.scale
+    kind, last = note & 3, trust.size - 1
+    alike = kind == GIVEN and not best.state[LIKENESS]
     floor = floor_of(best)
     m = 0
     for at in range(U(run.size)):
@@ -130,15 +130,12 @@ def take_run(
             continue
         places[m], scores[m] = place, score
         m += 1
-        if state[LIKENESS]:
-            prefetch(flat, place * many)
-            prefetch(flat, place * many + many - 1)
-            prefetch(along, place)
-            prefetch(scale, place)
         if m == TILE:
-            take(batch, m, entries, asked, note, best)
+            near = take(batch, m, entries, asked, note, best)
             m = 0
             floor = floor_of(best)
+            if alike and near == 0:  # places ascend, so no later one is near enough
+                break
     take(batch, m, entries, asked, note, best)
 
 
@@ -147,8 +144,7 @@ def take_label(
     label: int,
     chance: Any,
     kind: int,
-    runs: Ints,
-    arena: Arena,
+    lists: Lists,
     entries: Entries,
     asked: Asked,
     batch: Batch,
@@ -156,59 +152,38 @@ def take_label(
 ) -> None:
     """Offer the entries of both runs of a label."""
     for run in range(2 * label, 2 * label + 2):
-        start, length = runs[run, START], runs[run, LENGTH]
+        start, length = lists.runs[run, START], lists.runs[run, LENGTH]
         if length:
-            part = arena[start : start + length]
+            part = lists.arena[start : start + length]
             take_run(part, chance, (label << 2) | kind, entries, asked, batch, best)
 
 
 @inner
-def rank_labels(chances: Floats, kinds: Signs, trust: Any, ranks: Ints) -> None:
-    """Write a key a label that is larger where its entries' best score is; -1 without entries.
-
-    Chances are not negative, so that their bits are in their order. Ties go to smaller numbers.
-    """
-    for label in range(U(chances.size)):
-        chance = chances[label] if kinds[label] == GIVEN else chances[label] * trust
-        key = (I(float_bits(chance + F4(0))) << HALF) | (LOW - I(label))
-        ranks[label] = key if kinds[label] <= GUESSED else I(-1)
-
-
-@inner
-def next_label(ranks: Ints, turn: int, state: Ints, spare: Ints) -> Any:
-    """Return the largest key left and forget it; -1 if there is none.
-
-    After ROUNDS passes the keys that are left are sorted once; state[0] is then how many.
-    """
-    if turn < ROUNDS:
-        best = I(-1)
-        for label in range(U(ranks.size)):
-            best = max(best, ranks[label])
-        if best >= 0:
-            ranks[LOW - (best & LOW)] = -1
-        return best
-    if turn == ROUNDS:
-        n = 0
-        for label in range(U(ranks.size)):
-            key = ranks[label]
-            ranks[n] = key
-            n += key >= 0
-        sort_keys(ranks, n, spare)
-        state[0] = n
-    if state[0] == 0:
-        return I(-1)
-    state[0] -= 1
-    return ranks[state[0]]
-
-
-@inner
-def kinds_of(labels: int, given_counts: Ints, guessed_counts: Ints) -> Signs:
-    """Whether each label has given entries, only guessed ones, or none (LOOSE)."""
-    kinds = np.empty(labels, np.int8)
-    for label in range(labels):
-        guessed = GUESSED if guessed_counts[label] else LOOSE
-        kinds[label] = GIVEN if given_counts[label] else guessed
-    return kinds
+def take_labels(
+    chances: Floats,
+    order: Order,
+    given: Lists,
+    guessed: Lists,
+    entries: Entries,
+    asked: Asked,
+    batch: Batch,
+    best: Best,
+) -> None:
+    """Offer the entries of one label after the other, until no label can be near enough."""
+    most = entries.trust[0]
+    rank_labels(chances, most, order)
+    turn = 0
+    while True:
+        key = next_label(order, turn)
+        turn += 1
+        if key < 0 or rank_float(key >> HALF) < floor_of(best):
+            break
+        label = LOW - (key & LOW)
+        chance = chances[label]
+        if given.counts[label]:
+            take_label(label, chance, GIVEN, given, entries, asked, batch, best)
+        if guessed.counts[label] and chance * most >= floor_of(best):
+            take_label(label, chance, GUESSED, guessed, entries, asked, batch, best)
 
 
 @compile_kernel(
@@ -265,37 +240,25 @@ def search_meaning(
     Returns:
         (q, k) scores, likeness, places, labels and kinds; -inf and -1 where there are fewer.
     """
-    nq, many = P.shape
+    nq = P.shape[0]
     scores, likeness = np.empty((nq, k), np.float32), np.empty((nq, k), np.float32)
     places, labels = np.empty((nq, k), np.int64), np.empty((nq, k), np.int64)
-    found = np.empty((nq, k), np.int8)
-    heap, state, left = np.empty((3, k), np.int64), np.zeros(3, np.int64), np.zeros(1, np.int64)
-    best = Best(heap[0], heap[1], heap[2], state)
+    kinds = np.empty((nq, k), np.int8)
+    given = Lists(given_runs, given_arena, given_counts)
+    guessed = Lists(guessed_runs, guessed_arena, guessed_counts)
+    entries, order = (
+        Entries(words, along, scale, distance, trust),
+        new_order(P.shape[1], given, guessed),
+    )
     batch = Batch(np.empty(TILE, np.int64), np.empty(TILE, np.float32), new_tile(words.shape[1]))
-    entries = Entries(words, along, scale, distance, trust)
-    kinds = kinds_of(many, given_counts, guessed_counts)
-    ranks, spare = np.empty(many, np.int64), np.empty(many, np.int64)
+    best = new_best(k, has_likeness, several)
     asked = Asked(np.empty((8, 0), np.uint64), 0, F4(0), F4(0))
-    state[LIKENESS], state[SEVERAL] = has_likeness, several
     for j in range(nq):
         if has_likeness:
             asked = Asked(planes[j], totals[j], q_along[j], q_step[j])
-        state[HELD] = 0
-        rank_labels(P[j], kinds, trust[0], ranks)
-        turn = 0
-        while True:
-            key = next_label(ranks, turn, left, spare)
-            turn += 1
-            if key < 0 or rank_float(key >> HALF) < floor_of(best):
-                break
-            label = LOW - (key & LOW)
-            if given_counts[label]:
-                take_label(label, P[j, label], GIVEN, given_runs, given_arena,
-                           entries, asked, batch, best)  # fmt: skip
-            if guessed_counts[label] and P[j, label] * trust[0] >= floor_of(best):
-                take_label(label, P[j, label], GUESSED, guessed_runs, guessed_arena,
-                           entries, asked, batch, best)  # fmt: skip
+        best.state[HELD] = 0
+        take_labels(P[j], order, given, guessed, entries, asked, batch, best)
         if floor_of(best) <= 0:
             take_run(loose, F4(0), (-1 << 2) | LOOSE, entries, asked, batch, best)
-        write_best(best, scores[j], likeness[j], places[j], labels[j], found[j])
-    return scores, likeness, places, labels, found
+        write_best(best, scores[j], likeness[j], places[j], labels[j], kinds[j])
+    return scores, likeness, places, labels, kinds
