@@ -28,16 +28,19 @@ class Explanation:
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """Entries found for each query, nearest first, ties to the entry added first.
+    """Entries found for each query, best first, ties to the entry added first.
 
-    Rows are padded if fewer than k entries were found: id None (or -1), distance inf, label None.
+    Rows are padded if fewer than k entries were found: id None (or -1), score NaN, label None.
 
     >>> found = Matches(
     ...     ids=np.array([["scan-7", "scan-2"], ["scan-2", None]], object),
-    ...     distances=np.array([[1, 3], [0, np.inf]], np.float32),
+    ...     scores=np.array([[0.9, 0.7], [0.8, np.nan]], np.float32),
+    ...     likeness=np.array([[0.6, 0.5], [0.9, np.nan]], np.float32),
     ...     labels=np.array([["seven", None], [None, None]], object),
+    ...     guesses=np.array([[None, "seven"], ["one", None]], object),
     ...     counts=np.array([2, 1]),
-    ...     novelty=np.array([-4, -6], np.float32),
+    ...     novelty=np.array([0.2, 0.4], np.float32),
+    ...     by=["meaning", "meaning"],
     ... )
     >>> table = found.to_arrow()
     >>> table["query"].to_pylist(), table["rank"].to_pylist(), table["id"].to_pylist()
@@ -48,15 +51,23 @@ class Matches:
 
     ids: NDArray[Any]
     """(n, k)"""
-    distances: NDArray[np.float32]
-    """(n, k)"""
+    scores: NDArray[np.float32]
+    """(n, k) by meaning the probability that the entry has the query's label; by likeness the
+    cosine; by "asymmetric" and "hamming" the distance, of which the smallest is the best."""
+    likeness: NDArray[np.float32]
+    """(n, k) cosine of query and entry, estimated from codes or computed from features; NaN where
+    no likeness was needed."""
     labels: NDArray[Any]
     """(n, k) the label an entry was found by, or has; None for unlabelled entries."""
+    guesses: NDArray[Any]
+    """(n, k) the label an unlabelled entry is taken for; None for the others."""
     counts: NDArray[np.int64]
     """(n,) entries found for each query."""
     novelty: NDArray[np.float32]
-    """(n,) asymmetric distance to the nearest codeword: large for queries unlike any label.
-    NaN if there are no codewords, or no margins."""
+    """(n,) share of the rows that came which resembled something learned more than this query does:
+    near 1 for queries unlike any label. NaN for codes."""
+    by: list[str]
+    """(n,) the way each query was searched by."""
     explanations: list[list[Explanation]] = field(default_factory=list)
     """One list a query, if asked for."""
     payloads: list[list[Any]] = field(default_factory=list)
@@ -68,14 +79,14 @@ class Matches:
     def to_arrow(self) -> Any:
         """Return a `pyarrow.Table` with one row a match, padding left out.
 
-        Columns: query (from 0), rank (from 1), id, distance, label (null if unlabelled), novelty
-        of the query, and payload, as JSON text, if payloads were asked for. Ids and labels keep
-        their type if all of them are strings, whole numbers, numbers, booleans or bytes; otherwise
+        Columns: query (from 0), rank (from 1), id, score, likeness, label (null if unlabelled),
+        guess (null if labelled), novelty of the query, by, and payload, as JSON text, if payloads
+        were asked for. Ids, labels and guesses keep their type if all of them are strings, whole numbers, numbers, booleans or bytes; otherwise
         each is written as JSON text, and what JSON does not have by its Python `str`.
         """
         pa = _imported("pyarrow", "to_arrow")
         columns = self._columns()
-        for name in ("id", "label"):
+        for name in ("id", "label", "guess"):
             columns[name] = _arrow_column(pa, columns[name])
         if "payload" in columns:
             columns["payload"] = pa.array(_json_texts(columns["payload"]), pa.string())
@@ -84,12 +95,12 @@ class Matches:
     def to_pandas(self) -> Any:
         """Return a `pandas.DataFrame` with one row a match, padding left out.
 
-        Columns as for `to_arrow`, but label and payload hold the Python objects themselves (dtype
+        Columns as for `to_arrow`, but label, guess and payload hold the Python objects themselves (dtype
         object, None if there is none), and so does id unless all ids are numbers.
         """
         pandas = _imported("pandas", "to_pandas")
         columns = self._columns()
-        objects = [name for name in ("id", "label", "payload") if name in columns]
+        objects = [name for name in ("id", "label", "guess", "payload") if name in columns]
         for name in objects:
             values = columns[name]
             if name != "id" or not all(isinstance(value, int) for value in values):
@@ -104,9 +115,12 @@ class Matches:
             "query": queries,
             "rank": ranks + 1,
             "id": self.ids[there].tolist(),
-            "distance": self.distances[there],
+            "score": self.scores[there],
+            "likeness": self.likeness[there],
             "label": self.labels[there].tolist(),
+            "guess": self.guesses[there].tolist(),
             "novelty": self.novelty[queries],
+            "by": [self.by[query] for query in queries.tolist()],
         }
         if self.payloads:
             columns["payload"] = [payload for row in self.payloads for payload in row]

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from everhash.collection.formats import read_entries, require
 from everhash.collection.loading import (
     Loaded,
     check_head,
@@ -15,10 +12,12 @@ from everhash.collection.loading import (
     load,
     load_change,
     load_codes,
+    load_entries,
     load_hasher,
 )
+from everhash.collection.part_arrays import require
+from everhash.index.export import RecordTable
 from everhash.index.index import Index
-from everhash.index.records import EntryColumns, LabelChange, Records, append, replay
 from everhash.store.parts import Listing, PartKey
 from everhash.store.store import Store
 
@@ -34,7 +33,8 @@ def read_newer(store: Store, parts: Listing, about: dict[str, Any], state: Loade
         learn_lessons(store, state.hasher, about["lessons"])
     else:
         state.hasher = load_hasher(store)
-    state.index.hasher = state.hasher  # numbers and words of labels never change
+        state.index.hasher = state.hasher  # numbers and words of labels never change
+        state.index.labels_changed()  # their names may
     _read_entries(store, state.index, about["changes"])
     return state
 
@@ -42,35 +42,18 @@ def read_newer(store: Store, parts: Listing, about: dict[str, Any], state: Loade
 def _read_entries(store: Store, index: Index, known_changes: int) -> None:
     """Append new entries, and apply the writer's changes to old ones."""
     known, n_labels = index.arrived, len(index.hasher.words_)
-    new = EntryColumns()
+    new = RecordTable(known)
     for start in covering(store, "entries", known):
-        key = PartKey("entries", start)
-        records = read_entries(store.read(key), key, store.parts[key].rows, n_labels)
-        new.extend(_from(records, start, known), index)
+        records = load_entries(store, index, PartKey("entries", start))
+        skip = max(0, known - start)
+        new.extend(records.after(skip, known) if skip else records)
     new.join()
     total = known + len(new.labels)
     require(total == store.about["places"], "entries", "some are missing")
-    names = index.hasher.labels_
     for start in store.starts("change"):
         if start >= known_changes:
             change = load_change(store, start, total, n_labels)
-            replay(index, _part(change, change.places < known), names)
-            new.change(_part(change, change.places >= known), known)
+            index.apply(change.part(change.places < known))
+            new.change(change.part(change.places >= known))
     codes = load_codes(store, index.hasher, index.coded_by, index.coding, known)
-    append(index, new, known, codes)
-
-
-def _from(records: Records, start: int, known: int) -> Records:
-    """Return the records from place `known` on."""
-    skip = max(0, known - start)
-    several = records.several[records.several[:, 0] >= known]
-    ids = None if records.ids is None else records.ids[skip:]
-    return Records(records.labels[skip:], several, ids)
-
-
-def _part(change: LabelChange, wanted: np.ndarray[Any, np.dtype[np.bool_]]) -> LabelChange:
-    """Return the change restricted to some of its entries."""
-    number = np.cumsum(wanted) - 1
-    mine = wanted[change.rows]
-    rows = number[change.rows[mine]]
-    return LabelChange(change.places[wanted], rows, change.numbers[mine])
+    index.append(new, codes)

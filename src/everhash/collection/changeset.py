@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.collection.attachments import Blobs
-from everhash.collection.formats import Lesson
+from everhash.collection.formats import Lesson, current_options
 from everhash.collection.recorder import Recorder
-from everhash.index.records import LabelChange
+from everhash.index.export import LabelChange
 from everhash.index.refresh import RefreshReport
 from everhash.store.transaction import Transaction
+
+NOWHERE = np.empty(0, np.int64)
 
 
 @dataclass
@@ -21,22 +23,28 @@ class Changeset:
     """What a call has changed in hasher and index. New entries need no mention."""
 
     whole: bool
-    """The hasher has learned more than the lesson, and must be written whole."""
-    lesson: Lesson | None = None
+    """The hasher has learned more than the lessons, and must be written whole."""
+    lessons: list[Lesson] = field(default_factory=list)
     new_labels: int = 0
-    change: LabelChange | None = None
-    coded: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    """Places in `change` whose entries had bits of their own before."""
+    changes: list[LabelChange] = field(default_factory=list)
+    codes_lost: NDArray[np.int64] = field(default_factory=lambda: NOWHERE)
+    """Places of entries that had bits of their own before, and have none now."""
+    codes_gained: NDArray[np.int64] = field(default_factory=lambda: NOWHERE)
+    """Places of old entries that have bits of their own now, ascending."""
     refreshed: RefreshReport | None = None
     attached: Blobs = field(default_factory=dict)
 
 
 def write_changeset(transaction: Transaction, recorder: Recorder, changes: Changeset) -> None:
     """Write to the file what a call has changed, and what else memory has that the file lacks."""
-    recorder.write_hasher(transaction, changes.lesson, changes.new_labels, whole=changes.whole)
+    transaction.about["options"] = current_options(transaction.about["options"])
+    recorder.write_hasher(transaction, changes.lessons, changes.new_labels, whole=changes.whole)
     recorder.write_mapping(transaction)
-    if changes.change is not None and len(changes.change.places):
-        recorder.write_change(transaction, changes.change, changes.coded)
+    recorder.write_likeness(transaction)
+    for change in changes.changes:
+        if len(change.places):
+            recorder.write_change(transaction, change)
+    recorder.write_code_changes(transaction, changes.codes_gained, changes.codes_lost)
     recorder.write_entries(transaction)
     transaction.attach(changes.attached)
     if changes.refreshed is not None:

@@ -2,44 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from everhash.collection.attachments import AttachmentColumns, as_blobs, at_places, cleared_at
-from everhash.collection.changeset import Changeset, write_changeset
 from everhash.collection.formats import Lesson
-from everhash.collection.loading import Loaded
-from everhash.collection.read_calls import ReadCalls
-from everhash.errors import InputError, StoreError
-from everhash.index.index import Index
-from everhash.index.records import LabelChange
-from everhash.index.refresh import RefreshReport, Steps, report_of
-from everhash.learn.stream_hasher import StreamHasher
-from everhash.stream import Labels, as_labels, as_rows
+from everhash.collection.label_calls import LabelCalls
+from everhash.collection.learning import (
+    codeword_lesson,
+    labels_of,
+    new_labels,
+    rounded,
+    study,
+    taught_lesson,
+)
+from everhash.errors import InputError
+from everhash.index.export import LabelChange
+from everhash.index.stored import CheckedEntries
+from everhash.stream import Labels, as_labels
 from everhash.wire.ids import Id
-from everhash.wire.labels import label_to_json
 
 
-@dataclass
-class WriteCall:
-    """A call that may change the collection, while it has both locks."""
-
-    state: Loaded
-    changes: Changeset | None = None
-    """None until memory begins to change."""
-
-    def begin(self) -> Changeset:
-        """Say that memory is about to change; return where to note what has to be written."""
-        self.changes = Changeset(whole=not self.state.recorder.hasher_is_saved)
-        return self.changes
-
-
-class Collection(ReadCalls):
+class Collection(LabelCalls):
     """Entries that keep coming, the hasher that codes them, and the file that keeps both.
 
     Every call that changes something is one transaction: when it returns, the file has it; when it
@@ -60,28 +47,26 @@ class Collection(ReadCalls):
         """Move the mapping by rows and their labels; index nothing."""
         with self._writing() as call:
             hasher = call.state.hasher
-            rows = as_rows(X, hasher.n_features_in_, "this collection")
+            rows = rounded(X, hasher)
             labels = as_labels(y, len(rows))
             hasher.check_room(labels.values)
-            new = _new_labels(hasher, labels)
+            new = new_labels(hasher, labels)
             changes = call.begin()
-            hasher.learn_rows(rows, labels)
-            changes.lesson, changes.new_labels = Lesson(rows, labels), len(new)
+            changes.new_labels = len(new)
+            study(hasher, changes, Lesson(rows, labels))
 
     def forget(self, X: ArrayLike, y: Any) -> None:
         """Take back rows that were learned, given as they were; entries stay as they are.
 
-        A label that was wrong is corrected by forgetting the row with it and learning the row with
-        the right one. See `OnlineHasher.forget`.
+        A wrong label of an entry is corrected by `label`, which does this by itself. See
+        `OnlineHasher.forget`.
         """
         with self._writing() as call:
             hasher = call.state.hasher
-            rows = as_rows(X, hasher.n_features_in_, "this collection")
+            rows = rounded(X, hasher)
             labels = as_labels(y, len(rows))
             hasher.check_forget(rows, labels)
-            changes = call.begin()
-            hasher.forget_rows(rows, labels)
-            changes.lesson = Lesson(rows, labels, forget=True)
+            study(hasher, call.begin(), Lesson(rows, labels, forget=True))
 
     def add(
         self,
@@ -101,7 +86,9 @@ class Collection(ReadCalls):
             payloads: a JSON value a row, None for none; see `attach`.
             thumbnails: a picture a row, None for none.
         """
-        return self._add(X, y, ids, (payloads, thumbnails), learn=False)
+        with self._writing() as call:
+            checked = call.state.index.check(X, ids, y)
+            return self._add(call, checked, (payloads, thumbnails), teach=False)
 
     def ingest(
         self,
@@ -113,44 +100,81 @@ class Collection(ReadCalls):
         thumbnails: Iterable[bytes | None] | None = None,
     ) -> list[Id]:
         """Learn from rows and add them, in one transaction; return their ids. See `add`."""
-        return self._add(X, y, ids, (payloads, thumbnails), learn=True)
+        with self._writing() as call:
+            checked = call.state.index.check(X, ids, y)
+            return self._add(call, checked, (payloads, thumbnails), teach=True)
 
-    def _add(
+    def upsert(
         self,
         X: ArrayLike,
-        y: Any,
-        ids: Iterable[Any] | None,
-        attachments: AttachmentColumns,
+        ids: Iterable[Any],
+        y: Any = None,
         *,
-        learn: bool,
+        payloads: Iterable[Any] | None = None,
+        thumbnails: Iterable[bytes | None] | None = None,
+        teach: bool = True,
     ) -> list[Id]:
-        with self._writing() as call:
-            hasher, index = call.state.hasher, call.state.index
-            incoming = index.check(X, ids, y)
-            blobs = as_blobs(attachments, len(incoming.rows))
-            new = _new_labels(hasher, incoming.labels)
-            changes = call.begin()
-            places = index.arrived + np.arange(len(incoming.rows))
-            changes.attached = at_places(blobs, places)
-            changes.lesson, changes.new_labels = _codeword_lesson(hasher, new), len(new)
-            if learn:
-                hasher.learn_rows(incoming.rows, incoming.labels)
-                changes.lesson = Lesson(incoming.rows, incoming.labels)
-            return index.add_checked(incoming)
+        """Add entries, in place of those that have the same ids; return the ids.
 
-    def label(self, ids: Iterable[Any], y: Any) -> None:
-        """Give entries these labels instead of what they had."""
+        Args:
+            X: (n, d) rows.
+            ids: of entries that are new or replaced with all they have.
+            y: a label or a set of labels a row; None for none.
+            payloads: a JSON value a row, None for none.
+            thumbnails: a picture a row, None for none.
+            teach: learn from the rows, as `ingest` does; what replaced entries have taught is
+                forgotten, if the learner can. False is as `add`.
+        """
         with self._writing() as call:
-            hasher, index = call.state.hasher, call.state.index
-            places, labels = index.check_labels(ids, y)
-            new = _new_labels(hasher, labels)
-            changes = call.begin()
-            changes.lesson, changes.new_labels = _codeword_lesson(hasher, new), len(new)
-            if hasher.assigns_codewords:
-                changes.coded = index.coded_among(places)
-            index.relabel(places, labels)
-            numbers = hasher.numbers(labels.values)[labels.which]
-            changes.change = LabelChange(places, labels.rows, numbers)
+            checked = call.state.index.check(X, ids, y, replace=True)
+            return self._add(call, checked, (payloads, thumbnails), teach=teach)
+
+    def update(self, ids: Iterable[Any], X: ArrayLike, *, teach: bool = True) -> None:
+        """Give entries other features; labels, payloads and thumbnails stay.
+
+        Args:
+            ids: of entries, each once.
+            X: (n, d) their new rows.
+            teach: what an entry has taught is forgotten with its old row and learned with the new
+                one. False leaves what was learned.
+        """
+        with self._writing() as call:
+            index = call.state.index
+            places = index.find_each(ids)
+            checked = index.check(X, index.names_at(places), labels_of(index, places), replace=True)
+            taught = index.taught_column[places].copy()
+            blobs = self._store.read_attached([2 * p + kind for p in places for kind in (0, 1)])
+            carried = {int(p): i for i, p in enumerate(places.tolist())}
+            moved = {2 * carried[n // 2] + n % 2: data for n, data in blobs.items()}
+            self._replace(call, checked, moved, teach=teach, learns=taught)
+
+    def _add(
+        self, call: Any, checked: CheckedEntries, attachments: AttachmentColumns, *, teach: bool
+    ) -> list[Id]:
+        """Add checked entries, replacing those that they replace."""
+        blobs = as_blobs(attachments, len(checked.rows))
+        learns = np.ones(len(checked.rows), np.bool_)
+        return self._replace(call, checked, blobs, teach=teach, learns=learns)
+
+    def _replace(
+        self, call: Any, checked: CheckedEntries, blobs: Any, *, teach: bool, learns: Any
+    ) -> list[Id]:
+        hasher, index = call.state.hasher, call.state.index
+        new, replaced = new_labels(hasher, checked.labels), checked.replaced
+        old = taught_lesson(index, replaced) if teach else None
+        changes = call.begin()
+        changes.new_labels = len(new)
+        changes.codes_lost = index.coded_among(replaced)
+        if len(replaced):
+            changes.changes.append(LabelChange.removal(replaced))
+        places = index.arrived + np.arange(len(checked.rows))
+        changes.attached = cleared_at(replaced) | at_places(blobs, places)
+        study(hasher, changes, old)
+        if not teach and new:
+            changes.lessons.append(codeword_lesson(hasher, new))
+        if teach:
+            study(hasher, changes, _lesson_of(checked, learns))
+        return index.add_checked(checked, taught=learns & teach)
 
     def attach(
         self,
@@ -175,93 +199,25 @@ class Collection(ReadCalls):
             call.begin().attached = at_places(blobs, places)
 
     def remove(self, ids: Iterable[Any]) -> int:
-        """Forget entries and return how many there were. Their ids are never used again."""
+        """Remove entries and return how many there were. Their ids are free again.
+
+        What they have taught stays; `unlabel` them first to forget it.
+        """
         with self._writing() as call:
             index = call.state.index
             places = np.unique(index.find(ids))
-            changes, nothing = call.begin(), np.empty(0, np.int64)
-            changes.coded = index.coded_among(places)
-            changes.change = LabelChange(places, nothing, nothing)
+            changes = call.begin()
+            changes.codes_lost = index.coded_among(places)
+            changes.changes.append(LabelChange.removal(places))
             changes.attached = cleared_at(places)
             return index.forget(places)
 
-    def refresh(self, *, dry_run: bool = False) -> RefreshReport:
-        """Bring unlabelled entries up to date with the newest mapping.
 
-        A reader may ask what it would do; it catches up first, since the file may have the features
-        that it takes for the newest state only.
-        """
-        if dry_run and self._store.readonly:
-            with self._in_file(), self._in_memory() as state:
-                return state.index.refresh(dry_run=True)
-        with self._writer_lock:
-            return report_of(self.refresh_steps(dry_run=dry_run))
-
-    def refresh_steps(self, *, dry_run: bool = False) -> Generator[float, None, RefreshReport]:
-        """Refresh a slice at a time, yielding the share done; any other call may come in between.
-
-        All of it becomes true with the last step, and nothing if that is not reached. The report is
-        what the generator returns, and in `stats`.
-        """
-        with self._writing() as call:
-            index = call.state.index
-            steps = index.refresh_steps(dry_run=dry_run)
-        with closing(steps):
-            while (share := self._step(index, steps)) is not None:
-                yield share
-        return index.last_refresh
-
-    def _step(self, index: Index, steps: Steps) -> float | None:
-        """Refresh one slice; return None once there is none left and the file has it all."""
-        with self._writing() as call:
-            if call.state.index is not index:
-                raise StoreError(
-                    "a call in between failed, which undid the refresh", hint="refresh again"
-                )
-            share = next(steps, None)
-            if share is None and not index.last_refresh.dry_run:
-                call.begin().refreshed = index.last_refresh
-            return share
-
-    @contextmanager
-    def _writing(self) -> Iterator[WriteCall]:
-        """Lock the collection for a call that changes it; when the block ends, commit its changes.
-
-        The commit waits for the disk, so the state lock is released before it.
-        """
-        with self._writer_lock:
-            with self._state_lock:
-                call = WriteCall(self._load())
-            self._store.check_writable()
-            undone = self._undone_on_error
-            # left from right to left: the state lock is released, then `commit` commits
-            with undone(call), ExitStack() as commit, self._state_lock, undone(call):
-                yield call
-                if call.changes is not None:
-                    transaction = commit.enter_context(self._store.transaction())
-                    write_changeset(transaction, call.state.recorder, call.changes)
-                    call.state.recorder.mark_saved()  # a commit that fails drops the recorder too
-
-    @contextmanager
-    def _undone_on_error(self, call: WriteCall) -> Iterator[None]:
-        """If the block fails, have memory read again from the file: it may be half changed."""
-        try:
-            yield
-        except BaseException:
-            if call.changes is not None:
-                self._loaded = None
-            raise
-
-
-def _new_labels(hasher: StreamHasher, labels: Labels) -> list[Hashable]:
-    """Return labels never seen before; raise if one cannot be written to the file."""
-    new = hasher.unknown(labels.values)
-    for label in new:
-        label_to_json(label)
-    return new
-
-
-def _codeword_lesson(hasher: StreamHasher, new: list[Hashable]) -> Lesson | None:
-    """Return the lesson, without rows, that gives new labels their codewords."""
-    rows, nothing = np.empty((0, hasher.n_features_in_), np.float32), np.empty(0, np.int64)
-    return Lesson(rows, Labels(new, nothing, nothing)) if new else None
+def _lesson_of(checked: CheckedEntries, learns: Any) -> Lesson:
+    """Return the lesson of those rows that teach."""
+    rows, labels = checked.rows, checked.labels
+    if learns.all():
+        return Lesson(rows, labels)
+    number, mine = np.cumsum(learns) - 1, learns[labels.rows]
+    part = Labels(labels.values, number[labels.rows[mine]], labels.which[mine])
+    return Lesson(rows[learns], part)

@@ -31,20 +31,21 @@ class LabelInfo:
     """(bits,) of -1 and +1 on the bits of its cycle; None where the method has no codewords."""
 
 
-def label_infos(hasher: StreamHasher, index: Index, numbers: range) -> list[LabelInfo]:
-    """Return labels by their numbers in order of arrival."""
-    some = slice(numbers.start, numbers.stop)
-    labels, lessons, accuracies = hasher.labels_[some], _lessons(hasher), _accuracies(hasher)
-    nothing = [None] * len(labels)
-    columns = (
-        labels,
-        hasher.label_cycles_[some].tolist(),
-        _entries(index, numbers),
-        nothing if lessons is None else lessons[some].tolist(),
-        nothing if accuracies is None else accuracies[some],
-        list(hasher.words_[some].copy()) if hasher.assigns_codewords else nothing,
-    )
-    return [LabelInfo(*row) for row in zip(*columns, strict=True)]
+def label_infos(hasher: StreamHasher, index: Index, numbers: NDArray[np.int64]) -> list[LabelInfo]:
+    """Return labels by their numbers."""
+    names, lessons, accuracies = hasher.labels_, _lessons(hasher), _accuracies(hasher)
+    cycles, words = hasher.label_cycles_, hasher.words_
+    return [
+        LabelInfo(
+            label=names[number],
+            cycle=int(cycles[number]),
+            entries=index.count_labelled(number),
+            lessons=None if lessons is None else int(lessons[number]),
+            accuracy=None if accuracies is None else accuracies[number],
+            codeword=words[number].copy() if hasher.assigns_codewords else None,
+        )
+        for number in numbers.tolist()
+    ]
 
 
 def _lessons(hasher: StreamHasher) -> NDArray[np.int64] | None:
@@ -70,13 +71,3 @@ def learned(hasher: StreamHasher) -> dict[str, Any] | None:
         "log_loss": log_loss,
         "temperature": temperature,
     }
-
-
-def _entries(index: Index, numbers: range) -> list[int]:
-    """Return how many entries have each label."""
-    if index.hasher.assigns_codewords:
-        return [index._postings.count(number) for number in numbers]
-    rows, several = index._labels.rows, index._labels.several.values()
-    every = np.concatenate([rows[rows >= 0], np.array([n for of in several for n in of], np.int64)])
-    counts = np.bincount(every, minlength=numbers.stop)
-    return [int(counts[number]) for number in numbers]

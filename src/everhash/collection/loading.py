@@ -12,18 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.collection.attachments import check_numbers
-from everhash.collection.formats import (
+from everhash.collection.entry_formats import (
     MAX_ENTRIES,
-    Lesson,
     check_coverage,
-    lesson_bytes,
     read_change,
     read_codes,
     read_entries,
-    read_lesson,
-    read_mapping,
-    require,
 )
+from everhash.collection.formats import (
+    OLD_OPTIONS,
+    Lesson,
+    current_options,
+    lesson_bytes,
+    read_lesson,
+    read_likeness,
+    read_mapping,
+)
+from everhash.collection.part_arrays import require
 from everhash.collection.recorder import Recorder
 from everhash.collection.stored_features import FeatureStore
 from everhash.errors import (
@@ -33,17 +38,19 @@ from everhash.errors import (
     ModelFileError,
     UnknownNameError,
 )
+from everhash.index.columns import REMOVED
+from everhash.index.export import CodeRecords, LabelChange, Records, RecordTable
 from everhash.index.hasher import Hasher
 from everhash.index.index import CODINGS, Index
-from everhash.index.labels import REMOVED
-from everhash.index.records import CodeRecords, EntryColumns, LabelChange, join_codes, restore
+from everhash.index.likeness import Likeness
+from everhash.index.stored import KEEPING
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.peers.model_file import hasher_from_bytes
 from everhash.store.parts import DAMAGED, PartKey, unpack
 from everhash.store.store import Store
 
-KINDS = {"model", "lesson", "mapping", "entries", "change", "codes", "features"}
+KINDS = {"model", "lesson", "mapping", "likeness", "entries", "change", "codes", "features"}
 MAX_COUNT = 2**62
 """Counts in a head stay below this, so that adding to them cannot overflow."""
 COUNTS = (
@@ -80,13 +87,14 @@ def load(store: Store) -> Loaded:
     features = FeatureStore(store, hasher.n_features_in_)
     index = Index(hasher, features=features, **options)
     recorder = Recorder(hasher, index, features)
-    columns = load_columns(store, hasher, index, recorder)
+    records = load_records(store, hasher, index, recorder)
     mapping = load_mapping(store, hasher)
     codes = load_codes(store, hasher, mapping, options["coding"])
-    coded = index.has_code(columns.labels)
+    coded = index.has_code(records.labels)
     check_coverage(codes, coded)
-    _count_lost(store, recorder, codes, coded)
-    restore(index, columns, mapping, codes)
+    index.restore(records, codes, mapping, _load_likeness(store, hasher.n_features_in_))
+    require(index.ids_are_distinct(), "entries", "two have one id")
+    _count_lost(store, recorder, codes, coded, index)
     recorder.mark_saved()
     return Loaded(hasher, index, recorder, features)
 
@@ -94,7 +102,7 @@ def load(store: Store) -> Loaded:
 def check_head(store: Store) -> dict[str, Any]:
     """Check that the head is consistent and fits the list of parts; return the options in it."""
     options = _check_about(store.about)
-    _check_listing(store, keep_features=options["keep_features"])
+    _check_listing(store)
     check_numbers(store)
     return options
 
@@ -102,10 +110,12 @@ def check_head(store: Store) -> dict[str, Any]:
 def _check_about(about: dict[str, Any]) -> dict[str, Any]:
     counts = all(type(about.get(name)) is int and 0 <= about[name] <= MAX_COUNT for name in COUNTS)
     options: Any = about.get("options")
-    known = isinstance(options, dict) and set(options) == {"coding", "keep_features", "certify"}
-    known = known and options["coding"] in CODINGS
-    known = known and isinstance(options["keep_features"], bool)
-    known = known and isinstance(options["certify"], bool)
+    known = isinstance(options, dict) and set(options) in (OLD_OPTIONS, OLD_OPTIONS | {"likeness"})
+    if known and set(options) == OLD_OPTIONS:
+        known = isinstance(options["keep_features"], bool)
+    options = current_options(options) if known else {}
+    known = known and options["coding"] in CODINGS and options["keep_features"] in KEEPING
+    known = known and isinstance(options["certify"], bool) and isinstance(options["likeness"], bool)
     known = known and isinstance(about.get("refreshed"), dict | None)
     require(counts and known, "head", "it is damaged")
     require(
@@ -114,20 +124,19 @@ def _check_about(about: dict[str, Any]) -> dict[str, Any]:
     return dict(options)
 
 
-def _check_listing(store: Store, *, keep_features: bool) -> None:
+def _check_listing(store: Store) -> None:
     """Check that the names of the parts fit each other and the counts in the head."""
     about, parts = store.about, store.parts
     require({key.kind for key in parts} <= KINDS, "head", "parts of an unknown kind")
     starts = {kind: store.starts(kind) for kind in KINDS}
     counts = {"lesson": about["lessons"], "change": about["changes"]}
-    for kind in ("model", "mapping", "lesson", "change"):
+    for kind in ("model", "mapping", "lesson", "change", "likeness"):
         found = len(starts[kind])
         numbered = starts[kind] == list(range(found)) and found == counts.get(kind, found)
         require(numbered, f"{kind} parts", "some are missing, or more than the head counts")
     changed = sum(parts[PartKey("change", start)].rows for start in starts["change"])
     require(changed == about["changed"], "change parts", f"{changed} changed entries")
-    fits = min(starts["codes"], default=0) >= 0
-    fits = fits and starts["features"] == (starts["codes"] if keep_features else [])
+    fits = min(starts["codes"], default=0) >= 0 and min(starts["features"], default=0) >= 0
     require(fits, "codes and features", "they do not start where they should")
     newest = max((part.written for part in parts.values()), default=0)
     require(newest <= store.commit <= MAX_COUNT, "head", "its commit is before that of a part")
@@ -192,28 +201,44 @@ def load_mapping(store: Store, hasher: StreamHasher) -> FrozenMapping | None:
     return mapping
 
 
-def load_columns(
+def _load_likeness(store: Store, n_features: int) -> Likeness | None:
+    """Read what makes likeness codes; None while no entry has come."""
+    key = PartKey("likeness", 0)
+    return read_likeness(store.read(key), key, n_features) if key in store.parts else None
+
+
+def load_records(
     store: Store, hasher: StreamHasher, index: Index, recorder: Recorder
-) -> EntryColumns:
-    """Read labels and ids, and apply the changes since they were written."""
-    columns, n_labels, starts = EntryColumns(), len(hasher.words_), store.starts("entries")
+) -> RecordTable:
+    """Read columns and ids, and apply the changes since they were written."""
+    records, n_labels, starts = RecordTable(), len(hasher.words_), store.starts("entries")
+    done = 0
     for start in starts:
         key = PartKey("entries", start)
-        require(start == len(index._ids), key, f"expected entries from {len(index._ids)} on")
-        columns.extend(read_entries(store.read(key), key, store.parts[key].rows, n_labels), index)
-    columns.join()
-    require(len(columns.labels) == store.about["places"], "entries", "some are missing")
-    gone = columns.labels == REMOVED
+        require(start == done, key, f"expected entries from {done} on")
+        part = load_entries(store, index, key)
+        records.extend(part)
+        done += len(part)
+    records.join()
+    require(done == store.about["places"], "entries", "some are missing")
+    gone = records.labels == REMOVED
     for start in store.starts("change"):
-        change = load_change(store, start, len(columns.labels), n_labels)
-        columns.change(change)
-        gone[change.places] |= columns.labels[change.places] == REMOVED
+        change = load_change(store, start, len(records.labels), n_labels)
+        records.change(change)
+        gone[change.places] |= records.labels[change.places] == REMOVED
         recorder.touch(starts, change.places)
     # entries may have been written again after a change, which then changes nothing
     require(
-        bool((columns.labels[gone] == REMOVED).all()), "change parts", "they bring back entries"
+        bool((records.labels[gone] == REMOVED).all()), "change parts", "they bring back entries"
     )
-    return columns
+    return records
+
+
+def load_entries(store: Store, index: Index, key: PartKey) -> Records:
+    """Read one range of entries."""
+    words = 0 if index.coder is None else index.coder.n_words
+    n_labels = len(index.hasher.words_)
+    return read_entries(store.read(key), key, store.parts[key].rows, n_labels, words)
 
 
 def load_change(store: Store, start: int, n_places: int, n_labels: int) -> LabelChange:
@@ -242,20 +267,20 @@ def load_codes(
         key = PartKey("codes", start)
         codes = read_codes(store.read(key), key, store.parts[key].rows, bits, homes)
         require(codes.places.max(initial=-1) < stop, key, "places beyond the next part's start")
-        new = codes.places >= known
-        parts.append(CodeRecords(codes.places[new], codes.homes[new], codes.words[new]))
-    return join_codes(parts)
+        parts.append(codes.part(codes.places >= known))
+    return CodeRecords.joined(parts)
 
 
 def _count_lost(
-    store: Store, recorder: Recorder, codes: CodeRecords, coded: NDArray[np.bool_]
+    store: Store, recorder: Recorder, codes: CodeRecords, coded: NDArray[np.bool_], index: Index
 ) -> None:
-    """Count for each block the entries that have left it but still take space there."""
-    starts = store.starts("codes")
-    living = codes.places[coded[codes.places]]
-    counts = np.diff(np.append(np.searchsorted(living, starts), len(living)))
-    for start, alive in zip(starts, counts.tolist(), strict=True):
-        rows = store.parts.get(
-            PartKey("features", start), store.parts[PartKey("codes", start)]
-        ).rows
-        recorder.count_lost(start, rows - alive)
+    """Count for each part the entries that have left it but still take space there."""
+    kept = index.with_features(np.arange(index.arrived))
+    for kind, living in (("codes", codes.places[coded[codes.places]]), ("features", kept)):
+        starts = store.starts(kind)
+        counts = np.diff(np.append(np.searchsorted(living, starts), len(living)))
+        for start, alive in zip(starts, counts.tolist(), strict=True):
+            key = PartKey(kind, start)
+            recorder.count_lost(key, store.parts[key].rows - alive)
+    rows = sum(store.parts[PartKey("features", start)].rows for start in store.starts("features"))
+    require(rows >= len(kept), "features", "some are missing")

@@ -9,9 +9,10 @@ from typing import Any
 from everhash import peers
 from everhash.collection.collection import Collection
 from everhash.collection.loading import fresh_about
-from everhash.collection.recorder import pieces_of
+from everhash.collection.pieces import pieces_of
 from everhash.errors import OptionError
 from everhash.index.index import CODINGS
+from everhash.index.stored import KEEPING
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.store.store import Store
 
@@ -26,7 +27,9 @@ def create(
     method: str = "everhash",
     hasher: StreamHasher | None = None,
     coding: str = "home",
-    keep_features: bool = True,
+    keep_features: str = "all",
+    likeness: bool = True,
+    auto_refresh: bool = True,
     durability: str = "commit",
 ) -> Collection:
     """Create a collection.
@@ -40,7 +43,13 @@ def create(
         method: how codes are learned; `everhash.peers.names()` lists what there is.
         hasher: one with other options, or one that has learned already, instead of the above.
         coding: "home" or "full"; see `Index`.
-        keep_features: keep features of unlabelled entries, so that they can be refreshed.
+        keep_features: whose features to keep, in half precision, on disk: of "all" entries, so
+            that labels can be corrected and likeness is exact; of "unlabelled" ones, so that they
+            can be refreshed; of "none".
+        likeness: keep likeness codes, a bit a dimension and 8 bytes, which order the entries of a
+            label and find what has none.
+        auto_refresh: bring unlabelled entries up to date by itself when the mapping was published;
+            without it call `refresh`.
         durability: "commit", "interval:100ms" or "none": when a call reaches the disk.
     """
     if hasher is None:
@@ -53,13 +62,19 @@ def create(
         raise OptionError(f"dim is {dim}, but the hasher has {hasher.n_features_in_} features")
     if coding not in CODINGS:
         raise OptionError(f"coding {coding!r} is unknown", hint="choose from home, full")
-    options = {"coding": coding, "keep_features": bool(keep_features), "certify": True}
+    if keep_features not in KEEPING:
+        raise OptionError(
+            f"keep_features {keep_features!r:.40} is unknown",
+            hint=f"choose from {', '.join(KEEPING)}",
+        )
+    options = {"coding": coding, "keep_features": keep_features, "certify": True}
+    options["likeness"] = bool(likeness)
     model = hasher.to_bytes()
     about = {**fresh_about(options), "model_bytes": len(model)}
     target = None if path is None else Path(path)
     store = Store.create(target, about, pieces_of("model", model), durability=durability)
     try:
-        return Collection(store)
+        return Collection(store, auto_refresh=auto_refresh)
     except BaseException:
         store.discard()
         raise
@@ -76,18 +91,23 @@ def _new_hasher(
 
 
 def open(  # noqa: A001 - the name users know from files
-    path: str | os.PathLike[str], *, readonly: bool = False, durability: str = "commit"
+    path: str | os.PathLike[str],
+    *,
+    readonly: bool = False,
+    auto_refresh: bool = True,
+    durability: str = "commit",
 ) -> Collection:
     """Open a collection.
 
     Args:
         path: of its file.
         readonly: only read, beside another process that may write; see `Collection.catch_up`.
+        auto_refresh: bring unlabelled entries up to date by itself; see `create`.
         durability: "commit", "interval:100ms" or "none": when a call reaches the disk.
     """
     store = Store.open(Path(path), readonly=readonly, durability=durability)
     try:
-        return Collection(store)
+        return Collection(store, auto_refresh=auto_refresh)
     except BaseException:
         store.close()
         raise

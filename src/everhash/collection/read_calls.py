@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,14 +19,28 @@ from everhash.collection.attachments import Attachment, read_attachments, read_p
 from everhash.collection.catch_up import read_newer
 from everhash.collection.labels import LabelInfo, label_infos, learned
 from everhash.collection.loading import Loaded, load
+from everhash.errors import OptionError
 from everhash.index.entries import Entry, Page, check_page
 from everhash.index.index import Index
+from everhash.learn.classifying import Classifying
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.matches import Matches
 from everhash.store.store import Store
 
 PAGE_ENTRIES = 8192
 """Entries that `entries` reads at a time."""
+READING = ("likeness", "auto")
+"""Ways of searching that read features."""
+
+
+class Only(NamedTuple):
+    """What a search is restricted to, and how it answers."""
+
+    labels: Any
+    ids: Any
+    unlabelled: bool
+    exact: bool
+    explain: bool
 
 
 class ReadCalls:
@@ -105,7 +119,7 @@ class ReadCalls:
         return bool(self.has([value])[0])
 
     def has(self, ids: Iterable[Any]) -> NDArray[np.bool_]:
-        """Return for each id whether an entry has it, or had it before it was removed."""
+        """Return for each id whether an entry has it."""
         ids = _drawn(ids)
         with self._in_memory() as state:
             return state.index.has(ids)
@@ -145,20 +159,22 @@ class ReadCalls:
                 return read_attachments(self._store, places)
 
     def features(self, ids: Iterable[Any]) -> NDArray[np.float32]:
-        """Return (n, d) features of unlabelled entries, as they are stored: in half precision.
+        """Return (n, d) features of entries, as they are stored: in half precision.
 
-        Those of entries that are stored by their label are not kept. A reader catches up first,
-        since the file may have features for the newest state only.
+        `keep_features` of `create` says whose are kept. A reader catches up first, since the file
+        may have features for the newest state only.
         """
         ids = _drawn(ids)
         with self._in_file(), self._in_memory() as state:
             return state.index.features(ids)
 
     def labels(self, start: int = 0, stop: int | None = None) -> list[LabelInfo]:
-        """Return labels in order of arrival, from number `start` up to `stop`."""
+        """Return labels in order of arrival: those from position `start` up to `stop`."""
         check_page(start)
         with self._in_memory() as state:
-            numbers = range(len(state.hasher.words_))[start:stop]
+            names = state.hasher.labels_
+            known = [number for number, name in enumerate(names) if name is not None]
+            numbers = np.array(known, np.int64)[start:stop]
             return label_infos(state.hasher, state.index, numbers)
 
     # Searching
@@ -167,61 +183,89 @@ class ReadCalls:
         self,
         X: ArrayLike | Codes,
         k: int = 10,
-        distance: str = "asymmetric",
+        by: str = "meaning",
         *,
         labels: Iterable[Hashable] | None = None,
         ids: Iterable[Any] | None = None,
+        unlabelled: bool = False,
+        exact: bool = False,
         explain: bool = False,
         payloads: bool = False,
     ) -> Matches:
-        """Return the k nearest entries of each query; see `Index.search` for the options.
+        """Return the k best entries of each query; see `Index.search` for the options.
 
         With `payloads` the matches have the payloads of the entries found. These are read from the
-        file: the search waits for a commit that is under way, and a reader catches up first.
+        file, and so are features, which by="likeness", by="auto" and `exact` need where they are
+        kept: the search waits for a commit that is under way, and a reader catches up first.
         """
-        only = {"labels": _drawn(labels), "ids": _drawn(ids), "explain": explain}
-        return self._search(lambda index: index.search(X, k, distance, **only), payloads=payloads)
+        only = Only(_drawn(labels), _drawn(ids), unlabelled, exact, explain)
+        return self._search(
+            lambda index: index.search(X, k, by, **only._asdict()),
+            payloads=payloads,
+            features=exact or by in READING,
+        )
 
     def search_like(
         self,
         entries: Iterable[Any],
         k: int = 10,
-        distance: str = "asymmetric",
+        by: str = "meaning",
         *,
         labels: Iterable[Hashable] | None = None,
         ids: Iterable[Any] | None = None,
+        unlabelled: bool = False,
+        exact: bool = False,
         explain: bool = False,
         payloads: bool = False,
     ) -> Matches:
-        """Return the k nearest entries of entries, given by their ids; see `Index.search_like`.
+        """Return the best entries for entries, given by their ids; see `Index.search_like`.
 
         Their features are read from the file: the search waits for a commit that is under way, and
         a reader catches up first. Options are those of `search`.
         """
         entries = _drawn(entries)
-        only = {"labels": _drawn(labels), "ids": _drawn(ids), "explain": explain}
+        only = Only(_drawn(labels), _drawn(ids), unlabelled, exact, explain)
         return self._search(
-            lambda index: index.search_like(entries, k, distance, **only),
-            features=True,
+            lambda index: index.search_like(entries, k, by, **only._asdict()),
             payloads=payloads,
+            features=True,
         )
 
     def search_radius(
         self,
         X: ArrayLike | Codes,
         r: float,
-        distance: str = "hamming",
+        by: str = "hamming",
         *,
+        labels: Iterable[Hashable] | None = None,
+        ids: Iterable[Any] | None = None,
+        unlabelled: bool = False,
+        exact: bool = False,
         explain: bool = False,
         payloads: bool = False,
     ) -> Matches:
-        """Return all entries no farther than r, nearest first; options are those of `search`."""
+        """Return all entries no farther than r, nearest first; options are those of `search`.
+
+        By meaning and likeness, all whose probability or cosine is at least r.
+        """
+        only = Only(_drawn(labels), _drawn(ids), unlabelled, exact, explain)
         return self._search(
-            lambda index: index.search_radius(X, r, distance, explain=explain), payloads=payloads
+            lambda index: index.search_radius(X, r, by, **only._asdict()),
+            payloads=payloads,
+            features=exact or by in READING,
         )
 
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return (n,) the likeliest label of each row; see `OnlineHasher.predict`."""
+        with self._in_memory() as state:
+            if not isinstance(state.hasher, Classifying):
+                raise OptionError(
+                    f"the method {state.hasher.method} cannot name labels", hint="everhash can"
+                )
+            return state.hasher.predict(X)
+
     def _search(
-        self, search: Callable[[Index], Matches], *, payloads: bool, features: bool = False
+        self, search: Callable[[Index], Matches], *, payloads: bool, features: bool
     ) -> Matches:
         """Search memory, and the file at the same state for what is only there."""
         with self._in_file() if payloads or features else nullcontext():

@@ -1,4 +1,4 @@
-"""Writing what a call has changed as parts of the file, and keeping those few and large."""
+"""Writing what a call has changed as parts of the file."""
 
 from __future__ import annotations
 
@@ -8,20 +8,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.collection.formats import (
-    Lesson,
-    lesson_bytes,
+from everhash.collection.entry_formats import (
     pack_change,
     pack_codes,
     pack_entries,
     pack_features,
+)
+from everhash.collection.formats import (
+    Lesson,
+    lesson_bytes,
     pack_lesson,
+    pack_likeness,
     pack_mapping,
 )
+from everhash.collection.pieces import delete_all, many_small, write_pieces
 from everhash.collection.stored_features import FeatureStore
+from everhash.index.export import LabelChange
 from everhash.index.features import StoredFeatures
 from everhash.index.index import Index
-from everhash.index.records import CodeRecords, LabelChange, codes_of, records_of
+from everhash.index.likeness import Likeness
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.store.parts import PartKey
@@ -29,14 +34,10 @@ from everhash.store.transaction import Transaction
 
 Counts = NDArray[np.int64]
 
-PIECE_BYTES = 64 << 20
-"""Bytes of a model or mapping in one part: SQLite's blobs have a limit."""
 PART_ENTRIES = 65_536
 """Entries in one part, at most."""
 BLOCK_BYTES = 8 << 20
 """Bytes of features in one part, about."""
-MERGED_PARTS = 8
-"""So many parts of a size become one."""
 MAX_WAITING = 4096
 """Lessons, changes or changed entries that may wait before the model or the entries are written."""
 
@@ -55,43 +56,46 @@ class Recorder:
         self._places = 0
         self._mapping: FrozenMapping | None = None
         self._stamp = stamp_of(hasher)
-        self._lost: dict[int, int] = {}
-        """Entries of each block that have left it but still take space there."""
+        self._coder = coder_stamp(index.coder)
+        self._lost: dict[PartKey, int] = {}
+        """Entries of each part of codes and features that have left it but still take space."""
         self._touched: set[int] = set()
         """Starts of the parts whose entries have changed since they were written."""
         self._block = max(1, min(PART_ENTRIES, BLOCK_BYTES // (2 * hasher.n_features_in_ + 32)))
 
     def mark_saved(self) -> None:
         """Mark the current state as saved."""
-        self._places = len(self._index._ids)
+        self._places = self._index.arrived
         self._mapping = self._index.coded_by
         self._stamp = stamp_of(self._hasher)
+        self._coder = coder_stamp(self._index.coder)
 
     @property
     def hasher_is_saved(self) -> bool:
         """Whether the hasher has learned nothing that the file does not have."""
         return stamp_of(self._hasher) == self._stamp
 
-    # The hasher
+    # The hasher, and what makes codes
 
     def write_hasher(
-        self, change: Transaction, lesson: Lesson | None, new: int, *, whole: bool
+        self, change: Transaction, lessons: list[Lesson], new: int, *, whole: bool
     ) -> None:
-        """Write a lesson with so many new labels, or the hasher once lessons take more bytes.
+        """Write lessons with so many new labels, or the hasher once lessons take more bytes.
 
-        `whole` if the hasher has learned more than the lesson.
+        `whole` if the hasher has learned more than the lessons.
         """
-        if lesson is None:
-            if whole:
-                self._write_model(change)
-            return
         about = change.about
-        total = about["lesson_bytes"] + lesson_bytes(lesson, new, self._hasher)
-        if whole or total > about["model_bytes"] or about["lessons"] == MAX_WAITING:
+        total = about["lesson_bytes"]
+        for number, lesson in enumerate(lessons):
+            total += lesson_bytes(lesson, 0 if number else new, self._hasher)
+        full = total > about["model_bytes"] or about["lessons"] + len(lessons) > MAX_WAITING
+        if whole or (lessons and full):
             self._write_model(change)
             return
-        change.put(PartKey("lesson", about["lessons"]), len(lesson.rows), pack_lesson(lesson))
-        about.update(lessons=about["lessons"] + 1, lesson_bytes=total)
+        for lesson in lessons:
+            key = PartKey("lesson", about["lessons"])
+            change.put(key, len(lesson.rows), pack_lesson(lesson))
+            about.update(lessons=about["lessons"] + 1, lesson_bytes=total)
 
     def _write_model(self, change: Transaction) -> None:
         delete_all(change, "lesson")
@@ -109,81 +113,93 @@ class Recorder:
         for start, stop in pairwise([*change.parts.starts("codes"), self._places]):
             self._write_codes(change, start, stop)
 
+    def write_likeness(self, change: Transaction) -> None:
+        """Write what makes likeness codes, if it has changed, and the codes that it changed."""
+        coder = self._index.coder
+        if coder is None or coder_stamp(coder) == self._coder:
+            return
+        change.put(PartKey("likeness", 0), 0, pack_likeness(coder))
+        if not coder.settled:
+            return
+        for start, stop in pairwise([*change.parts.starts("entries"), self._places]):
+            if start < Likeness.FIRST:
+                self._write_range(change, start, stop)
+        change.about["folds"] += 1  # readers have the codes that were there before
+
     # Entries
 
     def write_entries(self, change: Transaction) -> None:
-        """Write entries that are new."""
-        stop = len(self._index._ids)
+        """Write entries that are new, with their codes and features."""
+        stop = self._index.arrived
         for start in range(self._places, stop, PART_ENTRIES):
             self._write_range(change, start, min(start + PART_ENTRIES, stop))
-        self._merge_entries(change)
-        self._write_blocks(change, codes_of(self._index, self._places, stop))
-        self._merge_blocks(change)
-        change.about["places"] = stop
-
-    def _write_blocks(self, change: Transaction, codes: CodeRecords) -> None:
-        """Write the codes and features of entries that are new."""
-        features, self._features.unwritten = self._features.unwritten, None
-        for first in range(0, len(codes.places), self._block):
-            part = slice(first, first + self._block)
-            start, n = int(codes.places[first]), len(codes.places[part])
-            change.put(PartKey("codes", start), n, pack_codes(_slice(codes, part), start))
-            if features is not None:
-                data = pack_features(features[0][part], features[1][part], start)
-                change.put(PartKey("features", start), n, data)
-
-    def _write_range(self, change: Transaction, start: int, stop: int) -> None:
-        records = records_of(self._index, start, stop)
-        change.put(PartKey("entries", start), stop - start, pack_entries(records, start))
-
-    def _write_codes(self, change: Transaction, start: int, stop: int) -> None:
-        codes = codes_of(self._index, start, stop)
-        key = PartKey("codes", start)
-        if len(codes.places) == 0:
-            change.delete(key)
-            if PartKey("features", start) in change.parts:
-                change.delete(PartKey("features", start))
-        else:
-            change.put(key, len(codes.places), pack_codes(codes, start))
-
-    def _merge_entries(self, change: Transaction) -> None:
-        """Merge the last parts into one where there are many small ones."""
         for starts in iter(lambda: many_small(change, "entries", PART_ENTRIES), []):
             for start in starts:
                 change.delete(PartKey("entries", start))
                 self._touched.discard(start)
-            self._write_range(change, starts[0], len(self._index._ids))
+            self._write_range(change, starts[0], stop)
+        self._write_new_codes(change)
+        self._write_new_features(change)
+        change.about["places"] = stop
 
-    def _merge_blocks(self, change: Transaction) -> None:
-        for starts in iter(lambda: many_small(change, "codes", self._block), []):
-            self._rewrite(change, starts, len(self._index._ids))
+    def _write_range(self, change: Transaction, start: int, stop: int) -> None:
+        records = self._index.export(start, stop)
+        change.put(PartKey("entries", start), stop - start, pack_entries(records, start))
 
-    def _rewrite(self, change: Transaction, starts: list[int], stop: int) -> None:
-        """Write these blocks as one, without entries that have left them."""
-        codes = codes_of(self._index, starts[0], stop)
-        keys = [PartKey("features", start) for start in starts if self._index.keep_features]
+    def _write_new_codes(self, change: Transaction) -> None:
+        stop = self._index.arrived
+        codes = self._index.export_codes(self._places, stop)
+        for first in range(0, len(codes.places), PART_ENTRIES):
+            part = codes.part(slice(first, first + PART_ENTRIES))
+            start = int(part.places[0])
+            change.put(PartKey("codes", start), len(part.places), pack_codes(part, start))
+        for starts in iter(lambda: many_small(change, "codes", PART_ENTRIES), []):
+            for start in starts:
+                change.delete(PartKey("codes", start))
+                self._lost.pop(PartKey("codes", start), None)
+            self._write_codes(change, starts[0], stop)
+
+    def _write_codes(self, change: Transaction, start: int, stop: int) -> None:
+        """Write the codes of the entries from start to stop, in place of what was there."""
+        codes, key = self._index.export_codes(start, stop), PartKey("codes", start)
+        self._lost.pop(key, None)
+        if len(codes.places):
+            change.put(key, len(codes.places), pack_codes(codes, start))
+        elif key in change.parts:
+            change.delete(key)
+
+    def _write_new_features(self, change: Transaction) -> None:
+        new, self._features.unwritten = self._features.unwritten, None
+        for first in range(0, 0 if new is None else len(new.places), self._block):
+            assert new is not None  # noqa: S101 - the range would be empty
+            part = slice(first, first + self._block)
+            start, n = int(new.places[first]), len(new.places[part])
+            data = pack_features(new.places[part], new.stored[part], start)
+            change.put(PartKey("features", start), n, data)
+        for starts in iter(lambda: many_small(change, "features", self._block), []):
+            self._rewrite_features(change, starts)
+
+    def _rewrite_features(self, change: Transaction, starts: list[int]) -> None:
+        """Write these parts as one, without entries that have left them."""
+        keys = [PartKey("features", start) for start in starts]
         parts = [self._features.part(key, change.parts[key]) for key in keys]
-        for start in starts:
-            change.delete(PartKey("codes", start))
-            self._lost.pop(start, None)
         for key in keys:
             change.delete(key)
-        if len(codes.places) == 0:
-            return
-        first, n = starts[0], len(codes.places)
-        change.put(PartKey("codes", first), n, pack_codes(codes, first))
-        if keys:
-            alive = [np.isin(places, codes.places, assume_unique=True) for places, _ in parts]
+            self._lost.pop(key, None)
+        places = np.concatenate([part.places for part in parts])
+        kept = np.isin(places, self._index.with_features(places), assume_unique=True)
+        if kept.any():
             stored = StoredFeatures(
-                np.concatenate([s.halves[a] for (_, s), a in zip(parts, alive, strict=True)]),
-                np.concatenate([s.scales[a] for (_, s), a in zip(parts, alive, strict=True)]),
+                np.concatenate([part.stored.halves for part in parts])[kept],
+                np.concatenate([part.stored.scales for part in parts])[kept],
             )
-            change.put(PartKey("features", first), n, pack_features(codes.places, stored, first))
+            data = pack_features(places[kept], stored, starts[0])
+            change.put(keys[0], int(kept.sum()), data)
 
     # Changes
 
-    def write_change(self, change: Transaction, what: LabelChange, coded: Counts) -> None:
-        """Write new labels or removals; `coded` are the places that had their own bits before."""
+    def write_change(self, change: Transaction, what: LabelChange) -> None:
+        """Write new labels, their loss, or removals."""
         about = change.about
         change.put(PartKey("change", about["changes"]), len(what.places), pack_change(what))
         about["changes"] += 1
@@ -191,7 +207,6 @@ class Recorder:
         self.touch(change.parts.starts("entries"), what.places)
         if about["changed"] > max(MAX_WAITING, self._places // 8) or about["changes"] > MAX_WAITING:
             self._fold(change)
-        self._compact(change, coded)
 
     def touch(self, starts: list[int], places: Counts) -> None:
         """Note which parts have entries that have changed since they were written."""
@@ -207,22 +222,42 @@ class Recorder:
         delete_all(change, "change")
         change.about.update(changes=0, changed=0, folds=change.about["folds"] + 1)
 
-    def _compact(self, change: Transaction, coded: Counts) -> None:
-        """Count entries that left their block; write a block again that has lost a quarter."""
-        starts = change.parts.starts("codes")
-        at = np.searchsorted(starts, coded, side="right") - 1
-        for i, lost in zip(*np.unique(at, return_counts=True), strict=True):
-            self.count_lost(starts[i], int(lost))
-        kind = "features" if self._index.keep_features else "codes"
-        stops = dict(pairwise([*starts, self._places]))
-        for start, lost in list(self._lost.items()):
-            if 4 * lost >= change.parts[PartKey(kind, start)].rows:
-                self._rewrite(change, [start], stops[start])
+    def write_code_changes(self, change: Transaction, gained: Counts, lost: Counts) -> None:
+        """Write codes of old entries that are new, and make room where entries have left."""
+        if len(gained):
+            starts = change.parts.starts("codes")
+            at = np.searchsorted(starts, gained, side="right") - 1
+            stops = [*starts[1:], self._places] if starts else []
+            for i in np.unique(at[at >= 0]).tolist():
+                self._write_codes(change, starts[i], stops[i])
+            if (at < 0).any():
+                first = int(gained[0])
+                self._write_codes(change, first, starts[0] if starts else self._places)
+        self._count_lost(change, "codes", lost)
+        stops_of = dict(pairwise([*change.parts.starts("codes"), self._places]))
+        for key in self._worth_rewriting(change, "codes"):
+            self._write_codes(change, key.start, stops_of[key.start])
+        dropped, self._features.dropped = self._features.dropped, []
+        for places in dropped:
+            self._count_lost(change, "features", places[places < self._places])
+        for key in self._worth_rewriting(change, "features"):
+            self._rewrite_features(change, [key.start])
 
-    def count_lost(self, start: int, lost: int) -> None:
-        """Note that entries have left a block."""
-        if lost:
-            self._lost[start] = self._lost.get(start, 0) + lost
+    def _count_lost(self, change: Transaction, kind: str, places: Counts) -> None:
+        starts = change.parts.starts(kind)
+        at = np.searchsorted(starts, places, side="right") - 1
+        for i, lost in zip(*np.unique(at[at >= 0], return_counts=True), strict=True):
+            self.count_lost(PartKey(kind, starts[i]), int(lost))
+
+    def count_lost(self, key: PartKey, lost: int) -> None:
+        """Note that entries have left a part."""
+        if lost > 0:
+            self._lost[key] = self._lost.get(key, 0) + lost
+
+    def _worth_rewriting(self, change: Transaction, kind: str) -> list[PartKey]:
+        """Return the parts of a kind that have lost a quarter of their entries."""
+        lost = [key for key in self._lost if key.kind == kind and key in change.parts]
+        return [key for key in lost if 4 * self._lost[key] >= change.parts[key].rows]
 
 
 def stamp_of(hasher: StreamHasher) -> tuple[Any, ...]:
@@ -231,45 +266,6 @@ def stamp_of(hasher: StreamHasher) -> tuple[Any, ...]:
     return hasher.version_, len(hasher.words_), hasher.lessons_, params
 
 
-def many_small(change: Transaction, kind: str, most: int) -> list[int]:
-    """Return the starts of the last parts to be merged; none if they are few or large.
-
-    Parts are sorted into sizes that differ eightfold; those of an eighth of `most` rows stay as
-    they are. So a row is written again at most once a size.
-    """
-    starts: list[int] = []
-    largest = 0
-    for start in reversed(change.parts.starts(kind)):
-        rows = change.parts[PartKey(kind, start)].rows
-        size = (max(rows, 1).bit_length() + 2) // 3
-        full = rows * MERGED_PARTS >= most
-        if len(starts) >= MERGED_PARTS and (full or size > largest):
-            break
-        if full:
-            return []
-        largest = max(largest, size)
-        starts.append(start)
-    return starts[::-1] if len(starts) >= MERGED_PARTS else []
-
-
-def write_pieces(change: Transaction, kind: str, data: bytes) -> None:
-    """Replace all parts of a kind by these bytes, cut into pieces."""
-    delete_all(change, kind)
-    for key, piece in pieces_of(kind, data).items():
-        change.put(key, 0, piece)
-
-
-def pieces_of(kind: str, data: bytes) -> dict[PartKey, bytes]:
-    """Cut bytes into parts."""
-    starts = range(0, len(data), PIECE_BYTES)
-    return {PartKey(kind, i): data[start : start + PIECE_BYTES] for i, start in enumerate(starts)}
-
-
-def delete_all(change: Transaction, kind: str) -> None:
-    """Delete all parts of a kind."""
-    for start in change.parts.starts(kind):
-        change.delete(PartKey(kind, start))
-
-
-def _slice(codes: CodeRecords, part: slice) -> CodeRecords:
-    return CodeRecords(codes.places[part], codes.homes[part], codes.words[part])
+def coder_stamp(coder: Likeness | None) -> tuple[bool, int]:
+    """Return a value that is another one after what makes likeness codes has changed."""
+    return (False, 0) if coder is None else (coder.settled, len(coder.first))

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
-
 from everhash.collection.attachments import read_blob
 from everhash.collection.loading import load
 from everhash.errors import CollectionFileError
 from everhash.index.index import Index
-from everhash.index.labels import REMOVED
+from everhash.index.columns import REMOVED
 from everhash.store.attached import Tally
 from everhash.store.parts import PartKey
 from everhash.store.sqlite_errors import typed_errors
@@ -73,19 +71,15 @@ def _checksums(store: Store) -> Iterator[str]:
 
 
 def _contents(index: Index) -> Iterator[str]:
-    """Encode unlabelled entries again, and look for duplicate ids."""
-    wrong = index.verify()
-    if wrong:
+    """Encode entries again."""
+    if wrong := index.verify():
         yield f"{wrong} codes are not what their features give"
-    names = index._ids.names(np.arange(index.arrived))
-    if len(set(names.tolist())) < index.arrived:
-        yield "two entries have one id"
 
 
 def _attached(store: Store, index: Index) -> Iterator[str]:
     """Check all payloads and thumbnails, and count them."""
     rows = total = 0
-    gone = index._labels.rows == REMOVED
+    gone = index.label_column == REMOVED
     for blob in store.all_attached():
         rows, total = rows + 1, total + (blob.checksum if type(blob.checksum) is int else 0)
         try:

@@ -34,8 +34,8 @@ class SearchPart(NamedTuple):
 class CodeSearch:
     """Segments over a table of codes, built when a search needs them.
 
-    Removed entries stay in a segment until it is built again: a search asks for as many more
-    results as there are removed entries, and leaves those out.
+    Removed entries stay in a segment until it is built again. They are left out of results, and
+    only queries that lack results for that reason are searched again, for twice as many.
     """
 
     def __init__(self, table: CodeTable, mapping: FrozenMapping, coding: str) -> None:
@@ -83,20 +83,28 @@ class CodeSearch:
         return out
 
     def _nearest_in(self, part: SearchPart, queries: Queries, k: int) -> Nearest:
+        """Search one segment; ask again where removed entries took the place of others."""
         inside = slice(part.start, part.end)
-        alive = self._table.alive.rows[inside]
-        more = min(len(alive), k + self._table.dead)
+        alive, places = self._table.alive.rows[inside], self._table.places.rows[inside]
         segment = part.segment
         search = segment.nearest_hamming if queries.dtype == np.uint64 else segment.nearest_margins
-        distances, slots = search(queries, more)
-        missing = (slots < 0) | ~alive[slots]
-        places = self._table.places.rows[inside][slots]
-        far = np.where(missing, np.float32(np.inf), distances.astype(np.float32))
-        return merge([(far, np.where(missing, -1, places))], k)
+        found = _none(len(queries), k)
+        again, wanted = np.arange(len(queries)), k
+        enough = min(k, int(alive.sum()))
+        while len(again):
+            asked = min(wanted, len(alive))
+            distances, slots = search(queries[again], asked)
+            missing = (slots < 0) | ~alive[slots]
+            far = np.where(missing, np.float32(np.inf), distances.astype(np.float32))
+            nearest = merge([(far, np.where(missing, -1, places[slots]))], k)
+            found[0][again], found[1][again] = nearest
+            again = again[(nearest[1] >= 0).sum(axis=1) < enough]
+            wanted *= 2
+        return found
 
     def _segments(self) -> list[SearchPart]:
         """Return segments that cover all entries, building what is missing."""
-        if self._table.dead > max(64, len(self._table) // 20) and not self._table.pinned:
+        if self._table.dead > max(64, len(self._table) // 20) and self._table.refresh is None:
             self._table.drop_dead()
             self._parts = []
         n = len(self._table)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from everhash.errors import OptionError
 from everhash.index.arrays import Bools, Counts, Floats, Words
-from everhash.index.features import Features, MemoryFeatures
+from everhash.index.features import Features
 from everhash.learn.growing import GrowingArray
 
 
@@ -66,24 +66,20 @@ class CodeColumns:
 
 
 class CodeTable:
-    """Codes of entries in order of arrival, removed ones among them until `drop_dead`.
+    """Codes of entries by ascending place, removed ones among them until `drop_dead`.
 
-    A slot is a row of this table; a place is an entry's number in the index. Places ascend.
-    Features are kept in `features`, in memory by default.
+    A slot is a row of this table; a place is an entry's number in the index. Features are kept
+    elsewhere, and only read here; None if they are not kept.
     """
 
-    def __init__(
-        self, bits: int, n_features: int, *, keep_features: bool, features: Features | None
-    ) -> None:
+    def __init__(self, bits: int, features: Features | None) -> None:
         self.bits = bits
+        self.features = features
         self.dead = 0
-        self.pinned = False
-        """Whether a refresh is under way, which needs entries to keep their slots."""
+        self.refresh: object | None = None
+        """The refresh under way, which needs entries to keep their slots."""
         self.places: GrowingArray[np.int64] = GrowingArray((), np.int64)
         self.alive: GrowingArray[np.bool_] = GrowingArray((), np.bool_)
-        self.features: Features | None = None
-        if keep_features:
-            self.features = features or MemoryFeatures(self.places, n_features)
         self._columns: dict[str, GrowingArray[Any]] = {
             "homes": GrowingArray((), np.int64),
             "words": GrowingArray((-(-bits // 64),), np.uint64),
@@ -108,7 +104,7 @@ class CodeTable:
             column.replace(getattr(columns, name))
 
     def append(self, places: Counts, columns: CodeColumns) -> None:
-        """Add codes of new entries; their features are appended separately."""
+        """Add codes of new entries, whose places are above all others."""
         if len(places) == 0:
             return
         start, end = len(self), len(self) + len(places)
@@ -123,10 +119,20 @@ class CodeTable:
             column.grow_to(end)
             column.rows[start:] = getattr(columns, name)
 
+    def insert(self, places: Counts, columns: CodeColumns) -> None:
+        """Add codes of entries that are older than others; slots move, and a refresh ends."""
+        self.refresh = None
+        self.drop_dead()
+        order = np.argsort(np.concatenate([self.places.rows, places]), kind="stable")
+        joined = self.columns.followed_by(columns)
+        self.places.replace(np.concatenate([self.places.rows, places])[order])
+        self.alive.replace(np.ones(len(order), np.bool_))
+        self.replace(joined.rows(order), self.bits)
+
     def rows(self, slots: NDArray[np.integer] | slice) -> Floats:
         """Return features as they are stored; entries are always encoded from these."""
         if self.features is None:
-            raise OptionError("features are not kept", hint="keep_features=True keeps them")
+            raise OptionError("features are not kept", hint='keep_features="all" keeps them')
         return self.features.read(self.places.rows[slots]).rows
 
     def slots(self, places: Counts) -> Counts:
@@ -144,10 +150,10 @@ class CodeTable:
 
     def drop_dead(self) -> None:
         """Delete the rows of removed entries."""
+        if self.dead == 0:
+            return
         self.dead = 0
         alive: Bools = self.alive.rows.copy()
         arrays: list[GrowingArray[Any]] = [self.places, self.alive, *self._columns.values()]
-        if self.features is not None:
-            self.features.keep(alive)
         for array in arrays:
             array.replace(array.rows[alive])

@@ -10,12 +10,13 @@ from time import perf_counter
 import numpy as np
 
 from everhash.codes import unpack_bits
-from everhash.errors import OptionError
+from everhash.errors import OptionError, StoreError
 from everhash.index.arrays import Bools, Counts, Floats, Words
 from everhash.index.code_search import CodeSearch
 from everhash.index.code_table import CodeColumns, CodeTable
 from everhash.index.encoding import Odometer, encode, functions_of
-from everhash.index.features import Features, StoredFeatures
+from everhash.index.guesses import Guesses, guess
+from everhash.index.features import Features
 from everhash.index.refresh import Refresh, RefreshReport, Steps
 from everhash.learn.mapping import FrozenMapping
 
@@ -30,18 +31,12 @@ class CodedEntries:
     """
 
     def __init__(
-        self,
-        mapping: FrozenMapping,
-        coding: str,
-        *,
-        keep_features: bool,
-        features: Features | None = None,
+        self, mapping: FrozenMapping, coding: str, *, features: Features | None = None
     ) -> None:
         self.mapping = mapping
         self.coding = coding
         self._odometer = Odometer.start_with(mapping, coding)
-        bits, n_features = functions_of(mapping, coding).shape[1], mapping.view.n_features
-        self._table = CodeTable(bits, n_features, keep_features=keep_features, features=features)
+        self._table = CodeTable(functions_of(mapping, coding).shape[1], features)
         self.search = CodeSearch(self._table, mapping, coding)
 
     def __len__(self) -> int:
@@ -50,22 +45,22 @@ class CodedEntries:
     @property
     def refreshing(self) -> bool:
         """Whether a refresh is under way."""
-        return self._table.pinned
+        return self._table.refresh is not None
 
     def add(self, rows: Floats, places: Counts) -> None:
-        """Encode rows, rounded as they will be stored, and keep their codes and features."""
-        stored = StoredFeatures.room_for(rows.shape)
+        """Encode new entries from their rows, rounded as features are stored."""
         parts = [slice(start, start + BATCH) for start in range(0, len(rows), BATCH)]
 
         def encode_part(part: slice) -> CodeColumns:
-            batch = stored[part]
-            batch.fill(rows[part])
-            return self._encode(batch.rows)
+            return self._encode(rows[part])
 
         for part, columns in zip(parts, self._on_all_cores(encode_part, parts), strict=True):
             self._table.append(places[part], columns)
-        if self._table.features is not None:
-            self._table.features.append(places, stored)
+
+    def insert(self, rows: Floats, places: Counts) -> None:
+        """Encode entries that are older than others, and have lost their labels."""
+        self._table.insert(places, self._encode(rows))
+        self.search = CodeSearch(self._table, self.mapping, self.coding)
 
     def _on_all_cores(
         self, encode_part: Callable[[slice], CodeColumns], parts: list[slice]
@@ -99,9 +94,13 @@ class CodedEntries:
         bits = unpack_bits(columns.words[slot : slot + 1], self._table.bits)[0]
         return int(columns.homes[slot]), bits
 
-    def rows(self, places: Counts) -> Floats:
-        """Return features of entries, given by ascending places."""
-        return self._table.rows(self._table.slots(places))
+    def guesses(self, start: int, stop: int, usable: Bools) -> tuple[Counts, Guesses]:
+        """Return the entries at places from start to stop, and what they are taken for.
+
+        `usable` says which labels may be a guess.
+        """
+        places, homes, words = self.codes(start, stop)
+        return places, guess(self.mapping, self.coding, homes, words, usable)
 
     def refresh(self, new: FrozenMapping, *, certify: bool, dry_run: bool) -> Steps:
         """Move all entries to a new mapping, a slice at a time; `report` has the result."""
@@ -113,20 +112,19 @@ class CodedEntries:
         start = perf_counter()
         self._table.drop_dead()
         self.search = CodeSearch(self._table, self.mapping, self.coding)
-        self._table.pinned = True
+        task = Refresh(
+            self._table, self.mapping, new, self._odometer, coding=self.coding, certify=certify
+        )
+        self._table.refresh = task
         try:
-            task = Refresh(
-                self._table,
-                self.mapping,
-                new,
-                self._odometer,
-                coding=self.coding,
-                certify=certify,
-            )
-            yield from task.steps()
+            for share in task.steps():
+                yield share
+                if self._table.refresh is not task:
+                    raise StoreError("entries lost their labels meanwhile", hint="refresh again")
             columns, self.report = task.finish(perf_counter() - start, dry_run=dry_run)
         finally:
-            self._table.pinned = False
+            if self._table.refresh is task:
+                self._table.refresh = None
         if not dry_run:
             self._table.replace(columns, task.bits)
             self.mapping, self._odometer = new, task.odometer

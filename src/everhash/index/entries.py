@@ -24,6 +24,8 @@ class Entry:
     """The cycle of its own bits; None if it has none, and is found by its labels' codewords."""
     code: NDArray[np.bool_] | None
     """Its own bits, or None."""
+    guess: Hashable = None
+    """The label an unlabelled entry is taken for; None if it has labels or is taken for none."""
 
 
 class Page(NamedTuple):

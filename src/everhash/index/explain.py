@@ -14,27 +14,28 @@ from everhash.index.queries import EncodedQueries
 from everhash.matches import Explanation
 
 if TYPE_CHECKING:
-    from everhash.index.ranking import Ranked
+    from everhash.index.reading import ReadableEntries
+    from everhash.index.ways.way import Found
 
 
 def explain_hits(
-    hasher: Hasher,
-    queries: EncodedQueries,
-    ranked: Ranked,
-    names: NDArray[Any],
-    coded: CodedEntries | None,
+    entries: ReadableEntries, queries: EncodedQueries, found: Found
 ) -> list[list[Explanation]]:
-    """Return one list a query: each match compared as the ranking compared it."""
-    found: list[list[Explanation]] = []
+    """Return one list a query: which bits of each match agree with the query's.
+
+    An entry with a label is compared by its codeword, one without by its own bits.
+    """
+    hasher, names = entries.hasher, entries.codewords.names
+    explained: list[list[Explanation]] = []
     for row in range(len(queries)):
-        found.append([])
-        pairs = zip(ranked.places[row].tolist(), ranked.numbers[row].tolist(), strict=True)
+        explained.append([])
+        pairs = zip(found.places[row].tolist(), found.numbers[row].tolist(), strict=True)
         for place, number in pairs:
             if number >= 0 and hasher.assigns_codewords:
-                found[-1].append(_by_codeword(hasher, queries, row, number, names[number]))
-            elif place >= 0 and coded is not None:
-                found[-1].append(_by_bits(coded, queries, row, place))
-    return found
+                explained[-1].append(_by_codeword(hasher, queries, row, number, names[number]))
+            elif place >= 0 and entries.coded is not None:
+                explained[-1].append(_by_bits(entries.coded, queries, row, place))
+    return explained
 
 
 def _by_codeword(

@@ -1,4 +1,4 @@
-"""Features of coded entries, kept so that their codes can be refreshed."""
+"""Features of entries, kept so that they can be encoded again, corrected and compared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash import kernels
-from everhash.index.arrays import Bools, Counts, Floats
+from everhash.index.arrays import Counts, Floats
 from everhash.learn.growing import GrowingArray
 
 
@@ -54,40 +54,49 @@ class Features(Protocol):
     """Where features are kept, by place: in memory, or in a file."""
 
     def append(self, places: Counts, stored: StoredFeatures) -> None:
-        """Add the features of new entries."""
+        """Add the features of new entries; their places ascend and are above all others."""
         ...
 
     def read(self, places: Counts) -> StoredFeatures:
         """Return the features of entries, given by ascending places."""
         ...
 
-    def keep(self, alive: Bools) -> None:
-        """Keep only the features of entries that are alive, out of all in order of arrival."""
+    def drop(self, places: Counts) -> None:
+        """Forget the features of these entries; they are not read any more."""
         ...
 
 
 class MemoryFeatures:
     """Features in memory, in order of place."""
 
-    def __init__(self, places: GrowingArray[np.int64], n_features: int) -> None:
-        self._places = places
-        self._halves: GrowingArray[np.float16] = GrowingArray((n_features,), np.float16)
+    def __init__(self) -> None:
+        self._places: GrowingArray[np.int64] = GrowingArray((), np.int64)
+        self._halves: GrowingArray[np.float16] | None = None
         self._scales: GrowingArray[np.float32] = GrowingArray((), np.float32)
+        self._dropped: set[int] = set()
 
     def append(self, places: Counts, stored: StoredFeatures) -> None:
         """See `Features.append`."""
-        start = len(self._scales)
-        for array in (self._halves, self._scales):
-            array.grow_to(start + len(places))
-        self._halves.rows[start:] = stored.halves
-        self._scales.rows[start:] = stored.scales
+        if self._halves is None:
+            self._halves = GrowingArray((stored.halves.shape[1],), np.float16)
+        start, end = len(self._scales), len(self._scales) + len(places)
+        pairs = ((self._places, places), (self._halves, stored.halves))
+        for array, rows in (*pairs, (self._scales, stored.scales)):
+            array.grow_to(end)
+            array.rows[start:] = rows
 
     def read(self, places: Counts) -> StoredFeatures:
         """See `Features.read`."""
+        assert self._halves is not None  # noqa: S101 - nobody reads what was not appended
         slots = np.searchsorted(self._places.rows, places)
         return StoredFeatures(self._halves.rows[slots], self._scales.rows[slots])
 
-    def keep(self, alive: Bools) -> None:
-        """See `Features.keep`."""
-        self._halves.replace(self._halves.rows[alive])
-        self._scales.replace(self._scales.rows[alive])
+    def drop(self, places: Counts) -> None:
+        """See `Features.drop`. Space is given back once half of the rows are dropped."""
+        self._dropped.update(places.tolist())
+        if self._halves is None or 2 * len(self._dropped) < len(self._places):
+            return
+        left = ~np.isin(self._places.rows, np.array(list(self._dropped)))
+        for array in (self._places, self._halves, self._scales):
+            array.replace(array.rows[left])
+        self._dropped = set()

@@ -1,4 +1,4 @@
-"""What an index needs of a hasher."""
+"""What an index needs of a hasher, and what it makes of one that can say less."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from everhash.learn.mapping import FrozenMapping
+from everhash.learn.posterior import Posterior, nothing_learned
+from everhash.learn.stream_hasher import StreamHasher
+from everhash.learn.trust import prior_trust
 
 
 @runtime_checkable
@@ -61,7 +64,7 @@ class Hasher(Protocol):
 
     @property
     def labels_(self) -> list[Hashable]:
-        """Labels in order of arrival; a label's place here is its number."""
+        """Labels in order of arrival; a label's place here is its number. None if it is gone."""
         ...
 
     @property
@@ -96,3 +99,23 @@ class Hasher(Protocol):
     def freeze(self) -> FrozenMapping:
         """Return the functions as they are now; further learning does not change what it holds."""
         ...
+
+
+def posterior_of(hasher: Hasher, rows: NDArray[np.float32]) -> Posterior:
+    """Return how likely each label is for rows, and how novel they are.
+
+    A hasher of another package says neither: its probabilities are 0, so likeness alone ranks.
+    """
+    if isinstance(hasher, StreamHasher):
+        return hasher.posterior(rows)
+    return nothing_learned(len(rows), len(hasher.words_))
+
+
+def trust_of(hasher: Hasher) -> NDArray[np.float32]:
+    """Return (bits + 1,) how often words at each distance have the label they are taken for."""
+    return hasher.trust_ if isinstance(hasher, StreamHasher) else prior_trust(hasher.bits)
+
+
+def generation_of(hasher: Hasher) -> int:
+    """Return how often all functions were solved as a whole; -1 if that is unknown."""
+    return hasher.generation_ if isinstance(hasher, StreamHasher) else -1

@@ -1,16 +1,16 @@
-"""The ids of entries: an int64 or a string each, stable, never used again after a removal."""
+"""The ids of entries: an int64 or a string each, stable, free again after a removal."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from everhash.errors import DuplicateIdError, IdError, UnknownIdError
-from everhash.index.arrays import Counts
+from everhash.index.arrays import Bools, Counts
 from everhash.learn.growing import GrowingArray
 from everhash.wire.ids import Id, IdList, as_ids, plain_ids
 
@@ -18,12 +18,15 @@ from everhash.wire.ids import Id, IdList, as_ids, plain_ids
 class Ids:
     """Ids in order of arrival; the position of an id is its entry's place.
 
+    An id that was given again after a removal is found at its newest place. Default ids go on after
+    the largest number there ever was, so none of them comes again by itself.
+
     While all ids are the default ones, 0, 1, 2, …, nothing is stored; other numbers take 24 bytes
     each. From the first string on, all ids are kept as Python objects.
 
     >>> ids = Ids()
-    >>> ids.extend(ids.check(None, 2))
-    >>> ids.extend(ids.check(["cat"], 1))
+    >>> ids.extend(ids.check(None, 2, np.isfinite))
+    >>> ids.extend(ids.check(["cat"], 1, np.isfinite))
     >>> ids.places(["cat", 1]).tolist()
     [2, 1]
     """
@@ -38,8 +41,11 @@ class Ids:
     def __len__(self) -> int:
         return self._count
 
-    def check(self, ids: Iterable[Any] | None, n: int) -> IdList:
-        """Return the ids that n new entries would get; raise if they cannot have these."""
+    def check(self, ids: Iterable[Any] | None, n: int, living: Callable[[Counts], Bools]) -> IdList:
+        """Return the ids that n new entries would get; raise if they cannot have these.
+
+        `living` says which places have an entry that is not removed.
+        """
         if ids is None:
             if self._next + n > 2**63:
                 raise IdError(
@@ -51,7 +57,8 @@ class Ids:
             raise IdError(f"{n} rows but {len(wanted)} ids", hint="give one id a row")
         if not _distinct(wanted):
             raise DuplicateIdError(Counter(plain_ids(wanted)).most_common(1)[0][0])
-        taken = self.find(wanted) >= 0
+        places = self.find(wanted)
+        taken = (places >= 0) & living(places)
         if taken.any():
             raise DuplicateIdError(plain_ids(wanted)[int(taken.argmax())])
         return wanted
@@ -143,14 +150,18 @@ class Run(NamedTuple):
 
 
 class Numbers:
-    """Distinct numbers in order of arrival, found by binary search in a few sorted runs."""
+    """Numbers in order of arrival, found by binary search in a few sorted runs.
+
+    A number that is there twice is found at its newest place: runs are in order of arrival, and so
+    are equal numbers inside a run.
+    """
 
     def __init__(self) -> None:
         self.values: GrowingArray[np.int64] = GrowingArray((), np.int64)
         self._runs: list[Run] = []
 
     def extend(self, values: Counts) -> None:
-        """Append numbers that are not there yet."""
+        """Append numbers."""
         start = len(self.values)
         self.values.grow_to(start + len(values))
         self.values.rows[start:] = values
@@ -166,7 +177,7 @@ class Numbers:
         low, high = wanted.min(initial=2**63 - 1), wanted.max(initial=-(2**63))
         for numbers, where in self._runs:
             if len(numbers) and numbers[0] <= high and low <= numbers[-1]:
-                at = np.minimum(np.searchsorted(numbers, wanted), len(numbers) - 1)
+                at = np.maximum(np.searchsorted(numbers, wanted, side="right") - 1, 0)
                 places = np.where(numbers[at] == wanted, where[at], places)
         return places
 

@@ -1,4 +1,4 @@
-"""The index: labelled entries by codeword, unlabelled ones by their bits, one exact ranking."""
+"""The index: entries with and without labels, searched by meaning, likeness or distance."""
 
 from __future__ import annotations
 
@@ -10,29 +10,30 @@ from numpy.typing import ArrayLike
 
 from everhash.codes import Codes
 from everhash.errors import OptionError
-from everhash.index.entry_query import query_like
+from everhash.index.columns import UNLABELLED
+from everhash.index.explain import explain_hits
+from everhash.index.export import Exporting
 from everhash.index.features import Features
-from everhash.index.hasher import Hasher
-from everhash.index.labels import UNLABELLED
-from everhash.index.queries import EncodedQueries
-from everhash.index.ranking import Codewords, Ranking
+from everhash.index.hasher import Hasher, generation_of
 from everhash.index.refresh import RefreshReport, Steps
-from everhash.index.stored import StoredEntries
+from everhash.index.ways import prepare
+from everhash.index.ways.query import EntryQuery, Query
+from everhash.index.ways.way import Found, Scope, Way
 from everhash.learn.mapping import FrozenMapping
 from everhash.matches import Matches
+from everhash.wire.options import check_by, check_k, check_radius
 
 CODINGS = ("home", "full")
 
 
-class Index(StoredEntries):
+class Index(Exporting):
     """Entries of one hasher, in memory, searched exactly.
 
-    Labelled entries are ids in one posting list a label and are ranked by their label's codeword
-    under the newest mapping: they never go stale. Unlabelled entries keep the k bits of their home
-    cycle, the one whose best label scores highest, as computed by the mapping of the last refresh;
-    queries are compared with them under that same mapping.
+    A labelled entry is known by its label, and never goes stale. An unlabelled entry keeps the k
+    bits of its home cycle, the one whose best label scores highest, as computed by the mapping of
+    the last refresh; it is taken for the label whose codeword is nearest to them. Every entry has a
+    likeness code, which tells entries of a label apart and never goes stale.
 
-    Distances of labelled and unlabelled entries compare directly, since both have k active bits.
     If the method has no codewords, every entry keeps its bits, and labels are only names.
 
     With `coding="full"` an unlabelled entry keeps the bits of all cycles, as in the paper, and
@@ -42,8 +43,9 @@ class Index(StoredEntries):
         hasher: makes the codes: an `OnlineHasher`, a method of `peers`, or any other `Hasher`. The
             index never trains it.
         coding: "home" or "full".
-        keep_features: keep features (half precision) so that entries can be refreshed. Without them
-            codes are read-only and stay with the mapping they were made with.
+        keep_features: whose features to keep, in half precision: of "all" entries, of "unlabelled"
+            ones, so that they can be refreshed, or of "none".
+        likeness: keep a likeness code for each entry: a bit a dimension, and 8 bytes.
         certify: let a refresh skip bits and homes that provably have not changed.
         features: where features are kept; in memory if None.
     """
@@ -53,16 +55,22 @@ class Index(StoredEntries):
         hasher: Hasher,
         *,
         coding: str = "home",
-        keep_features: bool = True,
+        keep_features: str = "all",
+        likeness: bool = True,
         certify: bool = True,
         features: Features | None = None,
     ) -> None:
         if coding not in CODINGS:
             raise OptionError(f"coding {coding!r} is unknown", hint="choose from home, full")
-        super().__init__(hasher, coding=coding, keep_features=keep_features, features=features)
+        super().__init__(
+            hasher,
+            coding=coding,
+            keep_features=keep_features,
+            likeness=likeness,
+            features=features,
+        )
         self.certify = certify
         self.last_refresh = RefreshReport.of_nothing(dry_run=False)
-        self._known: Codewords | None = None
 
     # Searching
 
@@ -70,60 +78,105 @@ class Index(StoredEntries):
         self,
         X: ArrayLike | Codes,
         k: int = 10,
-        distance: str = "asymmetric",
+        by: str = "meaning",
         *,
         labels: Iterable[Hashable] | None = None,
         ids: Iterable[Any] | None = None,
+        unlabelled: bool = False,
+        exact: bool = False,
         explain: bool = False,
     ) -> Matches:
-        """Return the k nearest entries of each query, ties to the entry added first.
+        """Return the k best entries of each query, ties to the entry added first.
 
         Args:
-            X: (n, d) rows, or packed codes of the current mapping (Hamming distance only).
+            X: (n, d) rows, or packed codes of the current mapping (by="hamming" only).
             k: how many, at most 1,000.
-            distance: "asymmetric" (the query's margins count) or "hamming".
+            by: "meaning" ranks by the probability of having the query's label, then by likeness;
+                "likeness" by cosine; "auto" by meaning where a query resembles something learned,
+                by likeness where not; "asymmetric" and "hamming" by the distance of codes.
             labels: only entries with one of these labels.
             ids: only these entries.
+            unlabelled: only entries without a label.
+            exact: read the features of all entries that could matter, instead of trusting codes.
             explain: explain each match.
         """
-        return self._ranking(X, distance).nearest(k, labels, ids, explain=explain)
+        query = Query(self, X, exact=exact)
+        return self._nearest(query, k, by, self._scope(labels, ids, unlabelled), explain)
 
     def search_like(
         self,
         entries: Iterable[Any],
         k: int = 10,
-        distance: str = "asymmetric",
+        by: str = "meaning",
         *,
         labels: Iterable[Hashable] | None = None,
         ids: Iterable[Any] | None = None,
+        unlabelled: bool = False,
+        exact: bool = False,
         explain: bool = False,
     ) -> Matches:
-        """Return the k nearest entries of entries, given by their ids; see `search`.
+        """Return the best entries for entries, given by their ids; see `search`.
 
-        An entry whose features are kept is searched by them, any other by its code: a labelled one
-        by its label's codeword, which only the asymmetric distance can compare across cycles.
+        An entry whose features are kept is searched by them, any other by its labels and bits.
         """
-        queries = query_like(self, self.find(entries), distance)
-        return self._ranked(queries).nearest(k, labels, ids, explain=explain)
+        query = EntryQuery(self, self.find(entries), exact=exact)
+        return self._nearest(query, k, by, self._scope(labels, ids, unlabelled), explain)
 
     def search_radius(
-        self, X: ArrayLike | Codes, r: float, distance: str = "hamming", *, explain: bool = False
+        self,
+        X: ArrayLike | Codes,
+        r: float,
+        by: str = "hamming",
+        *,
+        labels: Iterable[Hashable] | None = None,
+        ids: Iterable[Any] | None = None,
+        unlabelled: bool = False,
+        exact: bool = False,
+        explain: bool = False,
     ) -> Matches:
-        """Return all entries no farther than r, nearest first."""
-        return self._ranking(X, distance).within(r, explain=explain)
+        """Return all entries no farther than r, nearest first.
 
-    def _ranking(self, X: ArrayLike | Codes, distance: str) -> Ranking:
-        return self._ranked(EncodedQueries.of(X, self.hasher, self.mapping, distance, self.coding))
+        By meaning and likeness, all whose probability or cosine is at least r.
+        """
+        way = prepare(check_by(by), query := Query(self, X, exact=exact))
+        found = way.within(check_radius(r), self._scope(labels, ids, unlabelled))
+        return self._matches(query, way, found, explain=explain)
 
-    def _ranked(self, queries: EncodedQueries) -> Ranking:
-        coded = self._coded if self.mapping is not None else None
-        return Ranking(self, queries, self._codewords(), coded)
+    def _nearest(self, query: Query, k: int, by: str, scope: Scope, explain: bool) -> Matches:
+        k = check_k(k)
+        way = prepare(check_by(by), query)
+        return self._matches(query, way, way.nearest(k, scope), explain=explain)
 
-    def _codewords(self) -> Codewords:
-        """Return the labels' codewords, read again only if there are more labels than before."""
-        if self._known is None or len(self._known.names) - 1 != len(self.hasher.words_):
-            self._known = Codewords.of(self.hasher)
-        return self._known
+    def _scope(
+        self, labels: Iterable[Hashable] | None, ids: Iterable[Any] | None, unlabelled: bool
+    ) -> Scope:
+        return Scope(
+            None if labels is None else self.hasher.numbers(labels),
+            None if ids is None else np.unique(self.find(ids)),
+            unlabelled,
+        )
+
+    def _matches(self, query: Query, way: Way, found: Found, *, explain: bool) -> Matches:
+        names, there = self.codewords.names, found.places >= 0
+        guesses = np.where(there & (found.numbers < 0), self._guess_of(found.places), -1)
+        return Matches(
+            ids=self.names_at(found.places),
+            scores=found.scores,
+            likeness=found.likeness,
+            labels=names[found.numbers],
+            guesses=names[guesses],
+            counts=there.sum(axis=1),
+            novelty=way.novelty,
+            by=way.used(),
+            explanations=self._explained(query, way, found) if explain else [],
+        )
+
+    def _guess_of(self, places: Any) -> Any:
+        return self.guess_column[places] if len(self._table) else np.full(places.shape, -1)
+
+    def _explained(self, query: Query, way: Way, found: Found) -> Any:
+        by = way.name if way.name == "hamming" else "asymmetric"
+        return explain_hits(self, query.encoded(by), found)
 
     # Refreshing
 
@@ -144,11 +197,14 @@ class Index(StoredEntries):
             new = self.hasher.freeze()
             yield from self._coded.refresh(new, certify=self.certify, dry_run=dry_run)
             self.last_refresh = self._coded.report
+            if not dry_run:
+                self.guess_again()
 
     @property
-    def mapping(self) -> FrozenMapping | None:
-        """The mapping that coded entries were encoded by; None while there are none."""
-        return self._coded.mapping if self._coded is not None and len(self._coded) else None
+    def refresh_due(self) -> bool:
+        """Whether all functions were solved anew since coded entries were encoded."""
+        mapping, keep = self.mapping, self.keep_features != "none"
+        return keep and mapping is not None and mapping.generation != generation_of(self.hasher)
 
     @property
     def coded_by(self) -> FrozenMapping | None:
@@ -176,18 +232,21 @@ class Index(StoredEntries):
         codewords. Without features they are `read_only`.
         """
         coded, mapping = len(self._coded or ()), self.mapping
-        unlabelled = int((self._labels.rows == UNLABELLED).sum())
+        unlabelled = int((self.label_column == UNLABELLED).sum())
+        names = [name for name in self.hasher.labels_ if name is not None] if len(self) else []
         return {
             "entries": len(self),
             "arrived": self.arrived,
             "labelled": len(self) - unlabelled,
             "unlabelled": unlabelled,
             "coded": coded,
-            "read_only": 0 if self.keep_features else coded,
-            "labels": len(self.hasher.labels_) if len(self) else 0,
+            "read_only": coded if self.keep_features == "none" else 0,
+            "labels": len(names),
             "cycles": self.hasher.n_cycles_ if len(self) else 0,
             "width": self.hasher.width_ if len(self) else 0,
             "coding": self.coding,
+            "keep_features": self.keep_features,
+            "likeness": self.likeness,
             "stale_bits": self.stale_bits(),
             "mapping_version": None if mapping is None else mapping.version,
             "hasher_version": self.hasher.version_ if len(self) else None,

@@ -1,4 +1,4 @@
-"""The label numbers of entries, by place."""
+"""The labels of entries: one by number in the table, several in a dictionary beside it."""
 
 from __future__ import annotations
 
@@ -6,33 +6,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.index.arrays import Counts
-from everhash.learn.growing import GrowingArray
+from everhash.index.columns import REMOVED, SEVERAL, UNLABELLED, EntryTable
 
 SCAN_ROWS = 65_536
 """Entries that `living` examines at a time."""
 
-UNLABELLED, REMOVED, SEVERAL = -1, -2, -3
-"""In place of a label's number: the entry has no label, was removed, or has several labels."""
-
 
 class EntryLabels:
-    """A column with the label of every entry ever added, by place."""
+    """Reads and writes the column of labels."""
 
-    def __init__(self) -> None:
-        self._column: GrowingArray[np.int32] = GrowingArray((), np.int32)
+    def __init__(self, table: EntryTable) -> None:
+        self._table = table
         self.several: dict[int, tuple[int, ...]] = {}
         """The labels of entries that have more than one."""
 
     @property
     def rows(self) -> NDArray[np.int32]:
-        """The column, as a view: writing to it writes to the labels."""
-        return self._column.rows
-
-    def grow_to(self, length: int) -> None:
-        """Append unlabelled entries up to this number."""
-        first = len(self._column)
-        self._column.grow_to(length)
-        self._column.rows[first:] = UNLABELLED
+        """The column, as a view: writing to it writes to the table."""
+        return self._table["labels"]
 
     def give(self, places: Counts, numbers: Counts) -> None:
         """Replace the labels of entries: one place for each label, so a place may repeat."""
@@ -55,6 +46,16 @@ class EntryLabels:
         if number == SEVERAL:
             return self.several[place]
         return () if number < 0 else (number,)
+
+    def pairs(self, places: Counts) -> tuple[Counts, Counts]:
+        """Return (position in `places`, label number) for each label of these entries."""
+        numbers = self.rows[places].astype(np.int64)
+        single, several = np.flatnonzero(numbers >= 0), np.flatnonzero(numbers == SEVERAL)
+        extra = [(at, n) for at in several.tolist() for n in self.several[int(places[at])]]
+        more = np.array(extra, np.int64).reshape(-1, 2)
+        at = np.concatenate([single, more[:, 0]])
+        order = np.argsort(at, kind="stable")
+        return at[order], np.concatenate([numbers[single], more[:, 1]])[order]
 
     def living(self, start: int, stop: int, limit: int, *, unlabelled: bool) -> list[int]:
         """Return the first places of entries that are not removed, or of those without a label."""

@@ -185,6 +185,15 @@ class Postings:
         best = best[np.lexsort((places[best], row[labels[best]]))]
         return row[labels[best]] + row.dtype.type(0), places[best], labels[best]
 
+    def lists(self, n_labels: int, only: Counts | None = None) -> tuple[Any, ...]:
+        """Return runs, arena, entries of each label and how many have several, for kernels.
+
+        There is room for n_labels; labels that are not among `only` have 0 entries.
+        """
+        if n_labels > len(self._live):
+            self._reserve(n_labels, 0)
+        return self._lists(only)
+
     def _lists(self, only: Counts | None) -> tuple[Any, ...]:
         """Return what the search kernels take, from `runs` to `several`."""
         return self._runs, self._arena, self._wanted(only), int(self._counts[2])

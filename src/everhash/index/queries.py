@@ -14,7 +14,6 @@ from everhash.index.arrays import Floats, Words
 from everhash.index.hasher import Hasher
 from everhash.learn.mapping import FrozenMapping
 from everhash.stream import as_rows
-from everhash.wire.options import check_distance
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +37,12 @@ class EncodedQueries:
         X: ArrayLike | Codes,
         hasher: Hasher,
         mapping: FrozenMapping | None,
-        distance: str,
+        by: str,
         coding: str,
     ) -> EncodedQueries:
-        """Encode queries once for each mapping that is needed."""
-        check_distance(distance)
+        """Encode queries once for each mapping that is needed; `by` names the distance."""
         if isinstance(X, Codes):
-            for_codewords = for_codes = _signs(X, hasher, mapping, distance)
+            for_codewords = for_codes = _signs(X, hasher, mapping, by)
         else:
             for_codewords = for_codes = hasher.margins(X)
             if mapping is not None and mapping.version != hasher.version_:
@@ -55,7 +53,7 @@ class EncodedQueries:
         return cls(
             for_codewords=for_codewords.reshape(n, -1, k),
             for_codes=for_codes.reshape(n, -1, k) if coding == "home" else for_codes[:, None],
-            hamming=distance == "hamming",
+            hamming=by == "hamming",
             has_margins=not isinstance(X, Codes),
         )
 
@@ -73,10 +71,10 @@ def words_of(margins: Floats) -> Words:
     return pack_bits((margins > 0).reshape(q * cycles, k)).reshape(q, cycles, -1)
 
 
-def _signs(codes: Codes, hasher: Hasher, mapping: FrozenMapping | None, distance: str) -> Floats:
+def _signs(codes: Codes, hasher: Hasher, mapping: FrozenMapping | None, by: str) -> Floats:
     """Return codes as margins of -1 and +1, or raise if they cannot be compared with entries."""
-    if distance != "hamming":
-        raise OptionError("codes have no margins", hint="pass rows, or distance='hamming'")
+    if by != "hamming":
+        raise OptionError("codes have no margins", hint="pass rows, or by='hamming'")
     for version in (hasher.version_, hasher.version_ if mapping is None else mapping.version):
         if codes.version != version:
             raise StaleCodesError(expected=version, got=codes.version)

@@ -1,7 +1,6 @@
 """Small blobs by number in a table of their own, each with its checksum; memory lists none.
 
-A file gets the table, and format version 2, with its first blob. The head has the number of blobs
-and the sum of their checksums, so that reading all of them shows whether one is missing.
+Files of version 1 do not have the table. The head has the number of blobs and the sum of their checksums, so that reading all of them shows whether one is missing.
 """
 
 from __future__ import annotations

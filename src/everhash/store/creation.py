@@ -116,7 +116,7 @@ def write_first(
     for key, data in parts.items():
         listing[key] = Part(0, 0, checksum(key, 0, 0, data))
         connection.execute(PUT, (*key, *listing[key], data))
-    write_head(connection, about, 0, listing)
+    write_head(connection, about, 0, listing, Tally(0, 0))
 
 
 def rename_inside(path: Path) -> None:

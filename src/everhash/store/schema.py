@@ -13,7 +13,7 @@ from everhash.store.sqlite_errors import FOREIGN
 
 APPLICATION = 0x45564552
 """"EVER", where SQLite files say which program they belong to."""
-VERSION = 2
+VERSION = 3
 """The newest version of the file's format."""
 TABLES = (
     "CREATE TABLE head (id INTEGER PRIMARY KEY, about TEXT NOT NULL, checksum INTEGER NOT NULL)",
@@ -21,25 +21,26 @@ TABLES = (
     "written INTEGER NOT NULL, checksum INTEGER NOT NULL, data BLOB NOT NULL, "
     "PRIMARY KEY (kind, start))",
 )
-TABLES_OF_VERSION = {1: TABLES, VERSION: (*TABLES, attached.TABLE)}
-"""A file has version 1 until a payload or thumbnail is first attached to an entry."""
+TABLES_OF_VERSION = {1: TABLES, 2: (*TABLES, attached.TABLE), VERSION: (*TABLES, attached.TABLE)}
+"""Version 3 has the tables of version 2; its parts say more of entries."""
 PAGE_BYTES = 32_768
 """Large blobs are written twice as fast as with SQLite's pages of 4,096 bytes."""
 
 
 def create_tables(connection: sqlite3.Connection, page_size: int = PAGE_BYTES) -> None:
-    """Create the tables of version 1 in an empty file."""
+    """Create the tables in an empty file."""
     connection.execute(f"PRAGMA page_size = {page_size:d}")
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute(f"PRAGMA application_id = {APPLICATION:d}")
-    connection.execute("PRAGMA user_version = 1")
-    for statement in TABLES:
+    connection.execute(f"PRAGMA user_version = {VERSION:d}")
+    for statement in TABLES_OF_VERSION[VERSION]:
         connection.execute(statement)
 
 
-def add_attached_table(connection: sqlite3.Connection) -> None:
-    """Bring a file to version 2, in the transaction under way."""
-    connection.execute(attached.TABLE)
+def bring_up(connection: sqlite3.Connection, version: int) -> None:
+    """Bring a file of an older version to the newest, in the transaction under way."""
+    if version == 1:
+        connection.execute(attached.TABLE)
     connection.execute(f"PRAGMA user_version = {VERSION:d}")
 
 

@@ -33,7 +33,7 @@ from everhash.store.creation import (
 from everhash.store.durability import SYNCHRONOUS, Syncer, read_durability
 from everhash.store.lock import WriterLock
 from everhash.store.parts import DAMAGED, Arrays, Listing, Part, PartKey, checksum, unpack
-from everhash.store.schema import PAGE_BYTES, check_tables, create_tables
+from everhash.store.schema import PAGE_BYTES, VERSION, check_tables, create_tables
 from everhash.store.sqlite_errors import typed_errors
 from everhash.store.transaction import Transaction, transact
 
@@ -62,8 +62,10 @@ class Store:
         self.parts = Listing()
         self.about: dict[str, Any] = {}
         self.commit = 0
+        self.version = VERSION
+        """Of the file's format; a commit brings an older one to the newest."""
         self.attached: Tally | None = None
-        """What the head says of attached blobs; None in a file that never had any."""
+        """What the head says of attached blobs; None in a file of version 1, which has none."""
         self._kind, seconds = read_durability(durability)
         self._lock = lock
         if lock is None and path is not None and not readonly:
@@ -196,7 +198,7 @@ class Store:
         if not whole or (len(rows), parts.tally) != (about.pop("parts"), about.pop("tally")):
             raise CollectionFileError(f"{self.name}: parts are missing", hint=DAMAGED)
         self.parts, self.about, self.commit = parts, about, about.pop("commit")
-        self.attached = attached
+        self.version, self.attached = version, attached
 
     def starts(self, kind: str) -> list[int]:
         """Return where the parts of a kind start, ascending."""
@@ -219,6 +221,14 @@ class Store:
     def read(self, key: PartKey, part: Part | None = None) -> Arrays:
         """Return a part's arrays."""
         return unpack(self.read_bytes(key, part), key)
+
+    @contextmanager
+    def open_blob(self, key: PartKey) -> Iterator[sqlite3.Blob]:
+        """Open a part's bytes to read some of them; their checksum is not compared."""
+        with typed_errors(self.name):
+            found = self.run("SELECT rowid FROM part WHERE kind = ? AND start = ?", key).fetchone()
+            with self.connection.blobopen("part", "data", found[0], readonly=True) as blob:
+                yield blob
 
     def read_attached(self, numbers: list[int]) -> dict[int, bytes]:
         """Return the attached blobs with these numbers that the file has now."""
@@ -253,7 +263,7 @@ class Store:
         with transact(self) as change:
             yield change
         self.parts, self.about, self.commit = change.parts, change.about, change.commit
-        self.attached = change.attached
+        self.version, self.attached = VERSION, change.attached
         if self._syncer is not None:
             self._syncer.committed()
 

@@ -11,7 +11,7 @@ from everhash.errors import CollectionFileError
 from everhash.store.attached import Tally, write_blobs
 from everhash.store.creation import PUT, read_head, write_head
 from everhash.store.parts import Listing, Part, PartKey, checksum
-from everhash.store.schema import add_attached_table
+from everhash.store.schema import VERSION, bring_up
 from everhash.store.sqlite_errors import typed_errors
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ class Transaction:
         self.commit = store.commit + 1
         self.parts = Listing(store.parts)
         self.about = dict(store.about)
-        self.attached = store.attached
+        self.attached = store.attached or Tally(0, 0)
+        if store.version < VERSION:
+            bring_up(store.connection, store.version)
 
     def put(self, key: PartKey, rows: int, data: bytes) -> None:
         """Write a part, in place of the one of that name."""
@@ -44,11 +46,6 @@ class Transaction:
     def attach(self, blobs: Mapping[int, bytes | None]) -> None:
         """Write blobs in place of those with their numbers; None deletes one."""
         connection, name = self._store.connection, self._store.name
-        if self.attached is None:
-            if all(data is None for data in blobs.values()):
-                return
-            add_attached_table(connection)
-            self.attached = Tally(0, 0)
         self.attached = write_blobs(connection, blobs, self.attached, name)
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from everhash import limits
 from everhash.errors import LimitError, OptionError
 
-DISTANCES = ("asymmetric", "hamming")
+WAYS = ("meaning", "likeness", "auto", "asymmetric", "hamming")
+"""How entries are ranked; see `everhash.index.ways`."""
 MAX_RADIUS = float(np.finfo(np.float32).max)
 """The largest float32: no distance is larger."""
 
@@ -23,11 +24,11 @@ def check_k(k: Any) -> int:
     return int(k)
 
 
-def check_distance(distance: Any) -> str:
-    """Return the name of a distance; raise if it is unknown."""
-    if distance not in DISTANCES:
-        raise OptionError(f"distance {distance!r:.40} is unknown", hint=f"choose from {DISTANCES}")
-    return str(distance)
+def check_by(by: Any) -> str:
+    """Return the name of a way of searching; raise if it is unknown."""
+    if by not in WAYS:
+        raise OptionError(f"by={by!r:.40} is unknown", hint=f"choose from {', '.join(WAYS)}")
+    return str(by)
 
 
 def check_radius(r: Any) -> float:

@@ -1,0 +1,180 @@
+"""The calls that change labels: of entries, and the labels themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+
+from everhash.collection.changeset import Changeset
+from everhash.collection.formats import Lesson
+from everhash.collection.learning import (
+    Counts,
+    LabelReport,
+    announced,
+    can_forget,
+    codeword_lesson,
+    new_labels,
+    study,
+    taught_lesson,
+)
+from everhash.collection.writing import WriteCall, Writing
+from everhash.errors import LabelError, OptionError
+from everhash.index.export import LabelChange
+from everhash.index.index import Index
+from everhash.stream import Labels, as_label
+from everhash.wire.labels import label_to_json
+
+
+class LabelCalls(Writing):
+    """Labels that teach, and can be taken back, renamed, merged and dropped."""
+
+    def label(self, ids: Iterable[Any], y: Any, *, teach: bool = True) -> LabelReport:
+        """Give entries these labels instead of what they had, and learn from it.
+
+        Args:
+            ids: of entries, each once.
+            y: a label, or a set of labels, for each.
+            teach: learn from the entries' features with their new labels; what an entry has taught
+                with its old ones is forgotten first, exactly, if the learner can. False changes the
+                entries only, and what was learned stays.
+        """
+        with self._writing() as call:
+            hasher, index = call.state.hasher, call.state.index
+            places, labels = index.check_labels(ids, y)
+            new = new_labels(hasher, labels)
+            report = LabelReport(len(places), announced(hasher, new))
+            old = rows = None
+            if teach:
+                old = taught_lesson(index, places)
+                rows = index.features_at(places, f"so it cannot teach its label; {ONLY_CHANGE}")
+            changes = call.begin()
+            changes.new_labels = len(new)
+            if new and rows is None:
+                changes.lessons.append(codeword_lesson(hasher, new))
+            study(hasher, changes, old)
+            study(hasher, changes, None if rows is None else Lesson(rows, labels))
+            if hasher.assigns_codewords:
+                changes.codes_lost = index.coded_among(places)
+            index.relabel(places, labels, taught=teach)
+            _note(changes, index, places, taught=teach)
+            return report
+
+    def unlabel(self, ids: Iterable[Any], *, teach: bool = True) -> int:
+        """Take the labels of entries away; return how many had one.
+
+        They need their features: from then on they are found by their bits.
+
+        Args:
+            ids: of entries, each once.
+            teach: forget what the entries have taught with their labels, if the learner can.
+        """
+        with self._writing() as call:
+            places = call.state.index.check_unlabel(ids)
+            self._unlabel(call, places, teach=teach)
+            return len(places)
+
+    def _unlabel(self, call: WriteCall, places: Counts, *, teach: bool) -> Changeset:
+        hasher, index = call.state.hasher, call.state.index
+        old = taught_lesson(index, places) if teach else None
+        changes = call.begin()
+        study(hasher, changes, old)
+        index.clear_labels(places)
+        if hasher.assigns_codewords:
+            changes.codes_gained = places
+        changes.changes.append(LabelChange.clearing(places))
+        return changes
+
+    def rename_label(self, label: Hashable, to: Hashable) -> None:
+        """Give a label another name, which no label has."""
+        label_to_json(as_label(to))
+        with self._writing() as call:
+            call.state.hasher.numbers([label])
+            if not call.state.hasher.unknown([as_label(to)]):
+                raise LabelError(f"label {to!r} is there already", hint="merge_labels joins two")
+            call.begin().whole = True
+            call.state.hasher.rename_label(label, as_label(to))
+            call.state.index.labels_changed()
+
+    def merge_labels(self, label: Hashable, into: Hashable) -> int:
+        """Make two labels one, `into`; return how many entries had the other.
+
+        What was learned adds up, as if all rows had come with the label `into`; exact learner only.
+        """
+        with self._writing() as call:
+            hasher, index = call.state.hasher, call.state.index
+            number, target = hasher.numbers([label, into]).tolist()
+            if number == target:
+                raise LabelError(f"{label!r} cannot be merged into itself")
+            _check_can_change_labels(call)
+            places = index.places_with(np.array([number]))
+            at, numbers = index.label_pairs(places)
+            numbers = np.where(numbers == number, target, numbers)
+            pairs = np.unique(np.stack([at, numbers]), axis=1)
+            changes = call.begin()
+            changes.whole = True
+            self._relabel_each(call, places, *pairs)
+            hasher.merge_labels(label, into)
+            index.labels_changed()
+            return len(places)
+
+    def drop_label(self, label: Hashable) -> int:
+        """Forget a label: entries lose it, and no row is taken for it; return how many had it.
+
+        What its entries have taught is forgotten where their features are kept.
+        """
+        with self._writing() as call:
+            hasher, index = call.state.hasher, call.state.index
+            number = int(hasher.numbers([label])[0])
+            _check_can_change_labels(call)
+            places = index.places_with(np.array([number]))
+            at, numbers = index.label_pairs(places)
+            other = np.unique(at[numbers != number])
+            alone = np.delete(places, other)
+            if hasher.assigns_codewords:
+                index.features_at(alone, "so it cannot be coded without its label")
+            kept = np.intersect1d(places, index.with_features(places))
+            old = taught_lesson(index, kept)
+            changes = self._unlabel(call, alone, teach=False)
+            changes.whole = True
+            study(hasher, changes, old)
+            staying = numbers != number
+            rows = np.searchsorted(other, at[staying])
+            self._relabel_each(call, places[other], rows, numbers[staying])
+            hasher.drop_label(label)
+            index.labels_changed()
+            return len(places)
+
+    def _relabel_each(self, call: WriteCall, places: Counts, rows: Counts, numbers: Counts) -> None:
+        """Give entries other labels by number; whether they taught theirs stays as it is."""
+        index, changes = call.state.index, call.changes
+        assert changes is not None  # noqa: S101 - the caller has begun
+        names = index.hasher.labels_
+        taught = index.taught_column[places].copy()
+        for flag in (False, True):
+            some = np.flatnonzero(taught == flag)
+            mine = np.isin(rows, some)
+            values = [names[number] for number in numbers[mine].tolist()]
+            steps = np.searchsorted(some, rows[mine])
+            if len(some):
+                chosen = Labels(values, steps, np.arange(len(values)))
+                index.relabel(places[some], chosen, taught=flag)
+                _note(changes, index, places[some], taught=flag)
+
+
+ONLY_CHANGE = "teach=False changes the label only"
+
+
+def _note(changes: Changeset, index: Index, places: Counts, *, taught: bool) -> None:
+    """Note the labels that entries have now, for the file."""
+    rows, numbers = index.label_pairs(places)
+    changes.changes.append(LabelChange(places, rows, numbers, taught=taught))
+
+
+def _check_can_change_labels(call: WriteCall) -> None:
+    if not can_forget(call.state.hasher):
+        raise OptionError(
+            f"the method {call.state.hasher.method} cannot merge or drop what it has learned",
+            hint="everhash's exact learner can; label and unlabel change entries with any method",
+        )

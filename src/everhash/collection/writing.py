@@ -1,0 +1,181 @@
+"""What all calls that change a collection share: locks, one transaction each, and refreshing."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from everhash.collection.changeset import Changeset, write_changeset
+from everhash.collection.loading import Loaded
+from everhash.collection.read_calls import ReadCalls
+from everhash.errors import EverhashError, StoreError
+from everhash.index.index import Index
+from everhash.index.refresh import RefreshReport, Steps, report_of
+from everhash.store.store import Store
+
+AT_ONCE = 4096
+"""Unlabelled entries that are refreshed inside the call that made them stale; more go behind."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class WriteCall:
+    """A call that may change the collection, while it has both locks."""
+
+    state: Loaded
+    changes: Changeset | None = None
+    """None until memory begins to change."""
+
+    def begin(self) -> Changeset:
+        """Say that memory is about to change; return where to note what has to be written."""
+        self.changes = Changeset(whole=not self.state.recorder.hasher_is_saved)
+        return self.changes
+
+
+class Writing(ReadCalls):
+    """Transactions and refreshes; the calls that use them are in the subclasses."""
+
+    def __init__(self, store: Store, *, auto_refresh: bool = True) -> None:
+        self._auto_refresh = auto_refresh
+        self._behind: threading.Thread | None = None
+        self._stopping = threading.Event()
+        super().__init__(store)
+
+    def refresh(self, *, dry_run: bool = False) -> RefreshReport:
+        """Bring unlabelled entries up to date with the newest mapping.
+
+        A reader may ask what it would do; it catches up first, since the file may have the features
+        that it takes for the newest state only.
+        """
+        if dry_run and self._store.readonly:
+            with self._in_file(), self._in_memory() as state:
+                return state.index.refresh(dry_run=True)
+        self._stop_refreshing()
+        with self._writer_lock:
+            return report_of(self.refresh_steps(dry_run=dry_run))
+
+    def refresh_steps(self, *, dry_run: bool = False) -> Generator[float, None, RefreshReport]:
+        """Refresh a slice at a time, yielding the share done; any other call may come in between.
+
+        All of it becomes true with the last step, and nothing if that is not reached. The report is
+        what the generator returns, and in `stats`.
+        """
+        with self._writing(refreshing=True) as call:
+            index = call.state.index
+            steps = index.refresh_steps(dry_run=dry_run)
+        with closing(steps):
+            while (share := self._step(index, steps)) is not None:
+                yield share
+        return index.last_refresh
+
+    def _step(self, index: Index, steps: Steps) -> float | None:
+        """Refresh one slice; return None once there is none left and the file has it all."""
+        with self._writing(refreshing=True) as call:
+            if call.state.index is not index:
+                raise StoreError(
+                    "a call in between failed, which undid the refresh", hint="refresh again"
+                )
+            share = next(steps, None)
+            if share is None and not index.last_refresh.dry_run:
+                call.begin().refreshed = index.last_refresh
+            return share
+
+    # Refreshing by itself
+
+    def _refresh_at_once(self, call: WriteCall) -> None:
+        """Refresh inside the call, where that takes no time that anybody would notice."""
+        index = call.state.index
+        few = index.coded is not None and len(index.coded) <= AT_ONCE
+        if call.changes is not None and self._auto_refresh and few and index.refresh_due:
+            call.changes.refreshed = index.refresh()
+
+    def _refresh_behind(self) -> None:
+        """Start refreshing in the background if a publication has left entries stale."""
+        with self._state_lock:
+            state = self._loaded
+            due = self._auto_refresh and state is not None and state.index.refresh_due
+            if due and self._behind is None and not self._stopping.is_set():
+                self._behind = threading.Thread(target=self._refresh_until_done, daemon=True)
+                self._behind.start()
+
+    def _refresh_until_done(self) -> None:
+        """Refresh slice by slice, and again if the mapping was published meanwhile."""
+        try:
+            while self._behind_is_due() and not self._stopping.is_set():
+                with closing(self.refresh_steps()) as steps:
+                    for _ in steps:
+                        if self._stopping.is_set():
+                            break
+        except EverhashError as error:
+            # what is stale stays visible in stats, and the next write tries again
+            logger.warning("refresh in the background stopped: %s", error)
+        finally:
+            self._behind = None
+
+    def _behind_is_due(self) -> bool:
+        with self._in_memory() as state:
+            return state.index.refresh_due
+
+    def _stop_refreshing(self) -> None:
+        """End a refresh in the background before its end; a later write begins it again."""
+        behind = self._behind
+        if behind is not None and behind is not threading.current_thread():
+            self._stopping.set()
+            behind.join()
+            self._stopping.clear()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until no refresh is under way in the background; return whether that is so."""
+        behind = self._behind
+        if behind is not None:
+            behind.join(timeout)
+        return self._behind is None
+
+    def close(self) -> None:
+        """Close the file. Calls after this raise `ReadOnlyError`."""
+        self._stop_refreshing()
+        super().close()
+
+    # Transactions
+
+    @contextmanager
+    def _writing(self, *, refreshing: bool = False) -> Iterator[WriteCall]:
+        """Lock the collection for a call that changes it; when the block ends, commit its changes.
+
+        The commit waits for the disk, so the state lock is released before it.
+        """
+        with self._writer_lock:
+            with self._state_lock:
+                call = WriteCall(self._load())
+            self._store.check_writable()
+            undone = self._undone_on_error
+            # left from right to left: the state lock is released, then `commit` commits
+            with undone(call), ExitStack() as commit, self._state_lock, undone(call):
+                yield call
+                if not refreshing:
+                    self._refresh_at_once(call)
+                if call.changes is not None:
+                    transaction = commit.enter_context(self._store.transaction())
+                    write_changeset(transaction, call.state.recorder, call.changes)
+                    call.state.recorder.mark_saved()  # a commit that fails drops the recorder too
+        if not refreshing:
+            self._refresh_behind()
+
+    @contextmanager
+    def _undone_on_error(self, call: WriteCall) -> Iterator[None]:
+        """If the block fails, have memory read again from the file: it may be half changed."""
+        try:
+            yield
+        except BaseException:
+            if call.changes is not None:
+                self._loaded = None
+            raise
+
+    def stats(self) -> dict[str, Any]:
+        """Return counts, sizes and versions for an operator; see `ReadCalls.stats`."""
+        return {**super().stats(), "refreshing": self._behind is not None}

@@ -1,0 +1,121 @@
+"""By meaning: the probability that an entry has the query's label; equal ones by likeness.
+
+    an entry with labels    P(label | query), the largest of several
+    an entry without        P(guess | query) x trust[d]: its word is at distance d from the codeword
+                            of the label it is taken for, and trust[d] is the measured share of such
+                            words that have that label
+    neither                 0: nothing was learned that it could be taken for
+
+Likeness is the estimated cosine, or with `exact=True` that of the features. Entries that are equal
+in that too are ordered by arrival. Before any label was learned all have probability 0, so likeness
+alone ranks.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from everhash import kernels
+from everhash.index.arrays import Counts, Floats
+from everhash.index.columns import UNLABELLED
+from everhash.index.hasher import trust_of
+from everhash.index.ways.likeness import LikenessOf, cosines_of
+from everhash.index.ways.query import Query
+from everhash.index.ways.way import Found, Scope, Way
+
+
+class ByMeaning(Way):
+    """See the module."""
+
+    name: ClassVar = "meaning"
+
+    def __init__(self, query: Query) -> None:
+        self._entries, self._rows, self._exact = query.entries, query.likeness_rows, query.exact
+        self._probabilities, self.novelty = query.posterior
+        self._trust = np.require(trust_of(query.entries.hasher), requirements="W")  # for Numba
+        self._likeness = LikenessOf(query.entries, self._rows)
+
+    def nearest(self, k: int, scope: Scope) -> Found:
+        """See `Way.nearest`."""
+        if scope.places is not None:
+            return self._among(scope.places_in(self._entries), k)
+        found = self._grouped(k, scope)
+        return self._by_features(found, k, scope) if self._exact else found
+
+    def within(self, r: float, scope: Scope) -> Found:
+        """See `Way.within`."""
+        return self._among(scope.places_in(self._entries), None, least=r)
+
+    def _grouped(self, k: int, scope: Scope) -> Found:
+        """Search the groups of the likeliest labels only."""
+        given, guessed, loose = self._entries.groups(scope.labels, unlabelled=scope.unlabelled)
+        search = kernels.load_likeness().search_meaning
+        scores, likeness, places, labels, kinds = search(
+            self._probabilities,
+            self._trust,
+            self._entries.distance_column,
+            *given.lists,
+            *guessed.lists,
+            loose,
+            given.several,
+            *self._likeness.arrays,
+            *self._likeness.queries,
+            int(self._likeness.there),
+            k,
+        )
+        missing = places < 0
+        scores[missing] = likeness[missing] = np.nan
+        if not self._likeness.there:
+            likeness[:] = np.nan
+        return Found(scores, likeness, places, np.where(kinds == 0, labels, UNLABELLED))
+
+    def _among(
+        self, places: Counts, k: int | None, rows: range | None = None, least: float = -np.inf
+    ) -> Found:
+        """Rank a given set of entries by computing every score."""
+        at, numbers = self._entries.label_pairs(places)
+        guesses = self._entries.guess_column[places]
+        trust = self._trust[np.minimum(self._entries.distance_column[places], len(self._trust) - 1)]
+        found = []
+        for row in range(len(self._rows)) if rows is None else rows:
+            shares = self._probabilities[row]
+            scores, best = np.zeros(len(places), np.float32), np.full(len(places), -1)
+            taken = guesses >= 0
+            scores[taken] = shares[guesses[taken]] * trust[taken]
+            order = np.lexsort((-numbers, shares[numbers]))  # the best label of an entry comes last
+            scores[at[order]], best[at[order]] = shares[numbers[order]], numbers[order]
+            likeness = self._likeness_to(row, places)
+            near = scores >= least
+            kept = (scores[near], likeness[near], places[near], best[near])
+            found.append(Found.ranked(*kept, k))
+        table = Found.padded(found)
+        if not self._likeness.there and not self._exact:
+            table.likeness[:] = np.nan
+        return table
+
+    def _likeness_to(self, row: int, places: Counts) -> Floats:
+        if self._exact:
+            features = self._entries.features_at(places)
+            return cosines_of(self._rows[row : row + 1], features)[0]
+        return self._likeness.of(places, slice(row, row + 1))[0]
+
+    def _by_features(self, found: Found, k: int, scope: Scope) -> Found:
+        """Order entries of equal probability by their features instead of by their codes."""
+        everywhere = scope.places_in(self._entries)
+        rows = []
+        for row in range(len(self._rows)):
+            last = found.scores[row, ~np.isnan(found.scores[row])][-1:]
+            only = self._scoring(row, everywhere, float(last[0]) if len(last) else 0.0)
+            rows.append(self._among(only, k, range(row, row + 1)))
+        return Found.padded(rows)
+
+    def _scoring(self, row: int, places: Counts, least: float) -> Counts:
+        """Return the places of entries whose score is at least `least`, ascending."""
+        exact, self._exact = self._exact, False
+        try:
+            found = self._among(places, None, range(row, row + 1), least=least)
+        finally:
+            self._exact = exact
+        return np.sort(found.places[0])
