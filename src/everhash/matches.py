@@ -81,8 +81,9 @@ class Matches:
 
         Columns: query (from 0), rank (from 1), id, score, likeness, label (null if unlabelled),
         guess (null if labelled), novelty of the query, by, and payload, as JSON text, if payloads
-        were asked for. Ids, labels and guesses keep their type if all of them are strings, whole numbers, numbers, booleans or bytes; otherwise
-        each is written as JSON text, and what JSON does not have by its Python `str`.
+        were asked for. Ids, labels and guesses keep their type if all of them are strings, whole
+        numbers, numbers, booleans or bytes; otherwise each is written as JSON text, and what JSON
+        does not have by its Python `str`.
         """
         pa = _imported("pyarrow", "to_arrow")
         columns = self._columns()
@@ -95,8 +96,8 @@ class Matches:
     def to_pandas(self) -> Any:
         """Return a `pandas.DataFrame` with one row a match, padding left out.
 
-        Columns as for `to_arrow`, but label, guess and payload hold the Python objects themselves (dtype
-        object, None if there is none), and so does id unless all ids are numbers.
+        Columns as for `to_arrow`, but label, guess and payload hold the Python objects themselves
+        (dtype object, None if there is none), and so does id unless all ids are numbers.
         """
         pandas = _imported("pandas", "to_pandas")
         columns = self._columns()

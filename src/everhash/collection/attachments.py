@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash import limits
-from everhash.collection.formats import require
+from everhash.collection.part_arrays import require
 from everhash.errors import InputError, LimitError
 from everhash.store.store import Store
 

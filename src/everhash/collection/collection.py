@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from everhash.collection.attachments import AttachmentColumns, as_blobs, at_places, cleared_at
+from everhash.collection.attachments import (
+    AttachmentColumns,
+    Blobs,
+    as_blobs,
+    at_places,
+    cleared_at,
+)
 from everhash.collection.formats import Lesson
 from everhash.collection.label_calls import LabelCalls
 from everhash.collection.learning import (
@@ -19,7 +25,9 @@ from everhash.collection.learning import (
     study,
     taught_lesson,
 )
+from everhash.collection.writing import WriteCall
 from everhash.errors import InputError
+from everhash.index.arrays import Bools
 from everhash.index.export import LabelChange
 from everhash.index.stored import CheckedEntries
 from everhash.stream import Labels, as_labels
@@ -145,11 +153,16 @@ class Collection(LabelCalls):
             taught = index.taught_column[places].copy()
             blobs = self._store.read_attached([2 * p + kind for p in places for kind in (0, 1)])
             carried = {int(p): i for i, p in enumerate(places.tolist())}
-            moved = {2 * carried[n // 2] + n % 2: data for n, data in blobs.items()}
+            moved: Blobs = {2 * carried[n // 2] + n % 2: data for n, data in blobs.items()}
             self._replace(call, checked, moved, teach=teach, learns=taught)
 
     def _add(
-        self, call: Any, checked: CheckedEntries, attachments: AttachmentColumns, *, teach: bool
+        self,
+        call: WriteCall,
+        checked: CheckedEntries,
+        attachments: AttachmentColumns,
+        *,
+        teach: bool,
     ) -> list[Id]:
         """Add checked entries, replacing those that they replace."""
         blobs = as_blobs(attachments, len(checked.rows))
@@ -157,8 +170,9 @@ class Collection(LabelCalls):
         return self._replace(call, checked, blobs, teach=teach, learns=learns)
 
     def _replace(
-        self, call: Any, checked: CheckedEntries, blobs: Any, *, teach: bool, learns: Any
+        self, call: WriteCall, checked: CheckedEntries, blobs: Blobs, *, teach: bool, learns: Bools
     ) -> list[Id]:
+        """Add checked entries; `learns` says which of them teach, if any do."""
         hasher, index = call.state.hasher, call.state.index
         new, replaced = new_labels(hasher, checked.labels), checked.replaced
         old = taught_lesson(index, replaced) if teach else None
@@ -213,7 +227,7 @@ class Collection(LabelCalls):
             return index.forget(places)
 
 
-def _lesson_of(checked: CheckedEntries, learns: Any) -> Lesson:
+def _lesson_of(checked: CheckedEntries, learns: Bools) -> Lesson:
     """Return the lesson of those rows that teach."""
     rows, labels = checked.rows, checked.labels
     if learns.all():

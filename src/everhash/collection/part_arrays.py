@@ -23,6 +23,7 @@ def require(condition: bool, key: PartKey | str, problem: str) -> None:
 def array_of(
     arrays: Arrays, name: str, key: PartKey, dtype: type, shape: tuple[int | None, ...]
 ) -> NDArray[Any]:
+    """Return an array of this type and shape, of which None stands for any length."""
     array = arrays.get(name)
     require(array is not None, key, f"{name} is missing")
     assert array is not None  # noqa: S101 - for the type checker; `require` has raised

@@ -97,7 +97,8 @@ class FeatureStore:
         with self._store.open_blob(key) as blob:
             for row, slot in enumerate(slots.tolist()):
                 begin = known.halves + slot * width
-                halves[row] = np.frombuffer(blob[begin : begin + width], np.float16)
+                blob.seek(begin)
+                halves[row] = np.frombuffer(blob.read(width), np.float16)
         stored = StoredFeatures(halves, known.scales[slots])
         check_features(stored, key)
         return stored

@@ -11,8 +11,8 @@ from pathlib import Path
 from everhash.collection.attachments import read_blob
 from everhash.collection.loading import load
 from everhash.errors import CollectionFileError
-from everhash.index.index import Index
 from everhash.index.columns import REMOVED
+from everhash.index.index import Index
 from everhash.store.attached import Tally
 from everhash.store.parts import PartKey
 from everhash.store.sqlite_errors import typed_errors

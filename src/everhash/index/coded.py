@@ -15,8 +15,8 @@ from everhash.index.arrays import Bools, Counts, Floats, Words
 from everhash.index.code_search import CodeSearch
 from everhash.index.code_table import CodeColumns, CodeTable
 from everhash.index.encoding import Odometer, encode, functions_of
-from everhash.index.guesses import Guesses, guess
 from everhash.index.features import Features
+from everhash.index.guesses import Guesses, guess
 from everhash.index.refresh import Refresh, RefreshReport, Steps
 from everhash.learn.mapping import FrozenMapping
 

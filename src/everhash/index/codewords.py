@@ -17,7 +17,7 @@ class Codewords(NamedTuple):
     """What a hasher's labels were when it was last looked at."""
 
     segment: Segment
-    count: int
+    n_words: int
     """Codewords; 0 if the method has none."""
     names: NDArray[Any]
     """Labels in order of arrival, and None at the end, where number -1 finds it."""
@@ -43,5 +43,5 @@ class Codewords(NamedTuple):
     def distances(self, queries: NDArray[Any]) -> Floats:
         """Return (q, n_labels) distances to all codewords; the type of queries says which."""
         of = self.segment.hamming_of if queries.dtype == np.uint64 else self.segment.margins_of
-        distances: Floats = of(queries, np.arange(self.count)).astype(np.float32)
+        distances: Floats = of(queries, np.arange(self.n_words)).astype(np.float32)
         return distances

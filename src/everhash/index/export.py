@@ -54,11 +54,15 @@ class CodeRecords(NamedTuple):
         """Return the codes of several ranges as one."""
         if not parts:
             return cls.none()
-        return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        return cls(
+            np.concatenate([part.places for part in parts]),
+            np.concatenate([part.homes for part in parts]),
+            np.concatenate([part.words for part in parts]),
+        )
 
     def part(self, chosen: slice | Bools) -> CodeRecords:
         """Return some of them."""
-        return CodeRecords(*(column[chosen] for column in self))
+        return CodeRecords(self.places[chosen], self.homes[chosen], self.words[chosen])
 
 
 class LabelChange(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +97,7 @@ class MemoryFeatures:
         if self._halves is None or 2 * len(self._dropped) < len(self._places):
             return
         left = ~np.isin(self._places.rows, np.array(list(self._dropped)))
-        for array in (self._places, self._halves, self._scales):
+        arrays: tuple[GrowingArray[Any], ...] = (self._places, self._halves, self._scales)
+        for array in arrays:
             array.replace(array.rows[left])
         self._dropped = set()

@@ -1,6 +1,7 @@
 """Small blobs by number in a table of their own, each with its checksum; memory lists none.
 
-Files of version 1 do not have the table. The head has the number of blobs and the sum of their checksums, so that reading all of them shows whether one is missing.
+Files of version 1 do not have the table. The head has the number of blobs and the sum of their
+checksums, so that reading all of them shows whether one is missing.
 """
 
 from __future__ import annotations

@@ -53,5 +53,5 @@ class ByAuto(Way):
         for rows, way in self._ways:
             table = search(way)
             for i, row in enumerate(rows.tolist()):
-                found[row] = Found(*(column[i : i + 1] for column in table))
+                found[row] = table.at(slice(i, i + 1))
         return Found.padded(found)

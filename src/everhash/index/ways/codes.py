@@ -93,10 +93,10 @@ class ByCodes(Way):
         """See `Way.within`."""
         if not scope.everything:
             ranked = self._among(scope.places_in(self._entries), None, scope.labels)
-            far = ranked.distances > r
-            distances = np.where(far, np.inf, ranked.distances).astype(np.float32)
-            ranked = Ranked(distances, np.where(far, -1, ranked.places), ranked.numbers)
-            return Ranked.of([ranked], int((~far).sum(axis=1).max(initial=0))).found()
+            beyond = ranked.distances > r
+            distances = np.where(beyond, np.inf, ranked.distances).astype(np.float32)
+            ranked = Ranked(distances, np.where(beyond, -1, ranked.places), ranked.numbers)
+            return Ranked.of([ranked], int((~beyond).sum(axis=1).max(initial=0))).found()
         offsets, distances, places, numbers = self._entries.given.within(self._to_labels, r)
         found = [(distances[a:b], places[a:b], numbers[a:b]) for a, b in pairwise(offsets)]
         if self._coded is not None:
@@ -113,7 +113,7 @@ class ByCodes(Way):
         return Ranked.of([Ranked.padded(found)]).found()
 
     def _one_by_one(self, scope: Scope) -> bool:
-        """Whether every distance is computed: to given entries, or by labels that are only names."""
+        """Whether every distance is computed: to given entries, or where labels are only names."""
         only_names = not self._entries.hasher.assigns_codewords
         filtered = scope.labels is not None or scope.unlabelled
         return scope.places is not None or (only_names and filtered)

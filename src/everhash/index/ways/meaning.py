@@ -96,10 +96,12 @@ class ByMeaning(Way):
         return table
 
     def _likeness_to(self, row: int, places: Counts) -> Floats:
+        one = slice(row, row + 1)
         if self._exact:
-            features = self._entries.features_at(places)
-            return cosines_of(self._rows[row : row + 1], features)[0]
-        return self._likeness.of(places, slice(row, row + 1))[0]
+            cosines: Floats = cosines_of(self._rows[one], self._entries.features_at(places))[0]
+            return cosines
+        estimates: Floats = self._likeness.of(places, one)[0]
+        return estimates
 
     def _by_features(self, found: Found, k: int, scope: Scope) -> Found:
         """Order entries of equal probability by their features instead of by their codes."""

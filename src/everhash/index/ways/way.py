@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -75,7 +75,16 @@ class Found(NamedTuple):
     ) -> Found:
         """Return the first k of one query's entries: by score, likeness, order of arrival."""
         order = np.lexsort((places, -likeness, -scores))[:k]
-        return cls(*(column[order][None] for column in (scores, likeness, places, numbers)))
+        return cls(scores, likeness, places, numbers).at(order[None])
+
+    def at(self, positions: Any) -> Found:
+        """Return these positions of every column."""
+        return Found(
+            self.scores[positions],
+            self.likeness[positions],
+            self.places[positions],
+            self.numbers[positions],
+        )
 
 
 class Way:
