@@ -130,7 +130,7 @@ class EverhashFloats(Everhash):
 
 def index_of(hasher: StreamHasher, rows: Rows) -> everhash.Index:
     """Return an index of all rows, each one's id its place among them."""
-    index = everhash.Index(hasher, keep_features=False)
+    index = everhash.Index(hasher, keep_features="none", likeness=False)
     for start in range(0, len(rows), AT_ONCE):
         index.add(rows[start : start + AT_ONCE].astype(np.float32))
     return index

@@ -154,14 +154,14 @@ def home_codes(hasher: StreamHasher, X: NDArray[np.float32]) -> Codes:
     return Codes.pack(signs * active, mapping.version)
 
 
-def score_index(index: Index, data: Dataset, split: Split, distance: str) -> float:
-    """Return mAP of an index's whole ranking; its id i is the i-th of the split's entries."""
+def score_index(index: Index, data: Dataset, split: Split, by: str) -> float:
+    """Return mAP of an index's whole ranking by a distance; id i is the split's i-th entry."""
     values, stored = [], data.y[split.entries]
     for part in _parts(len(split.queries)):
         asked = split.queries[part]
-        found = index.search_radius(data.X[asked], np.inf, distance)
+        found = index.search_radius(data.X[asked], np.inf, by)
         relevant = stored[found.ids.astype(np.int64)] == data.y[asked, None]
-        values.append(average_precision(found.distances, relevant))
+        values.append(average_precision(found.scores, relevant))
     return float(np.concatenate(values).mean())
 
 
