@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -112,11 +113,14 @@ class Labels(NamedTuple):
 def as_labels(y: Any, n_rows: int) -> Labels:
     """Read y: one label or a set of labels for each row, None for a row without a label.
 
+    NaN, NaT and pandas.NA are no label either: they are what None becomes in arrays and frames.
     NumPy scalars become Python values; then labels are compared as Python compares dictionary keys:
     7, np.int8(7) and 7.0 are one label, "7" is another.
 
     >>> as_labels(["cat", None, {"dog", "cat"}], 3).values
     ['cat', 'dog']
+    >>> as_labels(np.array([3, np.nan, 3]), 3).rows.tolist()
+    [0, 2]
     """
     if isinstance(y, Labels):
         return y
@@ -154,14 +158,20 @@ def _as_column(y: Any) -> Sequence[Any] | NDArray[Any]:
 
 def _from_array(column: NDArray[Any]) -> Labels:
     """Number the labels of a plain array without a Python loop over its values."""
-    if column.dtype.kind == "f" and not np.isfinite(column).all():
-        raise _not_a_label(column[~np.isfinite(column)][0], int(np.argmin(np.isfinite(column))))
-    distinct, first, inverse = np.unique(column, return_index=True, return_inverse=True)
+    rows = np.arange(len(column))
+    if column.dtype.kind == "f":
+        if np.isinf(column).any():
+            row = int(np.argmax(np.isinf(column)))
+            raise _not_a_label(column[row], row)
+        rows = np.flatnonzero(~np.isnan(column))
+    elif column.dtype.kind == "U" and (column == "").any():
+        raise _empty(int(np.argmax(column == "")))
+    distinct, first, inverse = np.unique(column[rows], return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     values = [_plain(value) for value in distinct[order].tolist()]
-    return Labels(values, np.arange(len(column)), rank[inverse])
+    return Labels(values, rows, rank[inverse])
 
 
 def _from_objects(column: Iterable[Any]) -> Labels:
@@ -176,12 +186,35 @@ def _from_objects(column: Iterable[Any]) -> Labels:
 
 def _labels_of(entry: Any, row: int) -> list[Hashable]:
     """Return the labels of one row; those of a set in an order that is the same in every run."""
-    if entry is None:
+    if _is_missing(entry):
         return []
     if isinstance(entry, set | frozenset):
-        several = {as_label(label, row) for label in entry}
+        several = {as_new_label(label, row) for label in entry}
         return sorted(several, key=lambda label: (type(label).__name__, repr(label)))
-    return [as_label(entry, row)]
+    return [as_new_label(entry, row)]
+
+
+def _is_missing(entry: Any) -> bool:
+    """Whether a value stands for no label: None, NaN, NaT or pandas.NA."""
+    if entry is None:
+        return True
+    if isinstance(entry, float | np.floating):
+        return bool(np.isnan(entry))
+    if isinstance(entry, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(entry))
+    pandas = sys.modules.get("pandas")  # whoever has such a value has imported pandas
+    return pandas is not None and (entry is pandas.NA or entry is pandas.NaT)
+
+
+def as_new_label(label: Any, row: int = 0) -> Hashable:
+    """Return a label that a caller gives: as `as_label`, but an empty text is refused.
+
+    It is nearly always a gap in a table. Files of earlier versions may have such a label.
+    """
+    value = as_label(label, row)
+    if value == "":
+        raise _empty(row)
+    return value
 
 
 def as_label(label: Any, row: int = 0) -> Hashable:
@@ -219,6 +252,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(_plain(part) for part in value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _empty(row: int) -> LabelError:
+    return LabelError(
+        f"row {row}: an empty text cannot be a label", hint="pass None for a row without a label"
+    )
 
 
 def _not_a_label(label: Any, row: int) -> LabelError:

@@ -25,7 +25,7 @@ from everhash.errors import (
     LimitError,
     NotFiniteError,
 )
-from everhash.stream import MAX_FEATURE, as_label, as_labels, as_rows
+from everhash.stream import MAX_FEATURE, as_label, as_labels, as_new_label, as_rows
 
 
 class Sparse:
@@ -167,16 +167,19 @@ def nested(depth: int) -> Any:
         (["cat", nested(3000)], "row 1: a tuple cannot be a label"),
         (["cat", 10**5000], "row 1: a int cannot be a label"),
         (["cat", {None}], "row 1: a NoneType cannot be a label"),
-        (["cat", pd.NA], "row 1: a NAType cannot be a label"),
-        (["cat", pd.NaT], "row 1: a NaTType cannot be a label"),
         (["cat", AlwaysAmbiguous()], "row 1: a AlwaysAmbiguous cannot be a label"),
-        (["cat", np.datetime64("NaT", "D")], "row 1: a datetime64 cannot be a label"),
-        (["cat", float("nan")], "NaN or infinity in row 1"),
         (["cat", np.float32("inf")], "NaN or infinity in row 1"),
         (["cat", {1, float("-inf")}], "NaN or infinity in row 1"),
-        (np.array([1, np.nan]), "NaN or infinity in row 1"),
+        (["cat", {"dog", float("nan")}], "NaN or infinity in row 1"),
+        (["cat", {pd.NA}], "row 1: a NAType cannot be a label"),
         (np.array([1, np.inf]), "NaN or infinity in row 1"),
-        (pd.Series([1, None]), "NaN or infinity in row 1"),
+        (np.array([np.nan, -np.inf], np.float32), "NaN or infinity in row 1"),
+        (pd.Series([np.nan, np.inf]), "NaN or infinity in row 1"),
+        (["cat", ""], r"row 1: an empty text cannot be a label \(pass None"),
+        (["cat", {"dog", ""}], "row 1: an empty text"),
+        (np.array(["cat", ""]), "row 1: an empty text"),
+        (np.array(["cat", ""], object), "row 1: an empty text"),
+        (pd.Series(["cat", ""]), "row 1: an empty text"),
     ],
 )
 def test_what_cannot_be_a_label_is_refused(y: Any, says: str) -> None:
@@ -226,6 +229,51 @@ def test_rows_without_labels_have_no_steps(y: Any) -> None:
     assert labels.rows.dtype == labels.which.dtype == np.int64
 
 
+MISSING = [
+    *(None, float("nan"), np.float16("nan"), np.float64("nan"), np.longdouble("nan")),
+    *(pd.NA, pd.NaT, np.datetime64("NaT"), np.timedelta64("NaT", "s")),
+]
+
+
+@given(st.lists(st.sampled_from(["cat", "dog", *MISSING]), min_size=1, max_size=8))
+def test_whatever_stands_for_a_gap_is_no_label(y: list[Any]) -> None:
+    expected = as_labels([label if isinstance(label, str) else None for label in y], len(y))
+    column = np.empty(len(y), object)
+    column[:] = y
+    for given_as in (y, tuple(y), column, pd.Series(y, dtype=object)):
+        labels = as_labels(given_as, len(y))
+        assert labels.values == expected.values
+        np.testing.assert_array_equal(labels.rows, expected.rows)
+        np.testing.assert_array_equal(labels.which, expected.which)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "g"])
+@given(st.lists(st.none() | st.integers(-3, 3), min_size=1, max_size=8))
+def test_nan_in_an_array_of_numbers_is_no_label(dtype: str, y: list[int | None]) -> None:
+    expected = as_labels(y, len(y))
+    column = np.array([np.nan if label is None else label for label in y], dtype)
+    labels = as_labels(column, len(y))
+    assert labels.values == expected.values
+    assert labels.rows.dtype == labels.which.dtype == np.int64
+    np.testing.assert_array_equal(labels.rows, expected.rows)
+    np.testing.assert_array_equal(labels.which, expected.which)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "string", "category", "object", "Float64"])
+def test_a_series_with_a_gap_has_rows_without_a_label(dtype: str) -> None:
+    values = ["7", None, "8", "7"] if dtype in ("string", "category") else [7, None, 8, 7]
+    labels = as_labels(pd.Series(values, dtype=dtype), 4)
+    assert labels.values == [value for value in values[:3] if value is not None]
+    assert labels.rows.tolist() == [0, 2, 3]
+    assert as_labels(pd.Series([7, None, 8, 7]), 4).values == [7, 8]
+
+
+def test_a_label_read_from_a_file_may_be_empty() -> None:
+    assert as_label("") == ""
+    with pytest.raises(LabelError, match="row 3: an empty text"):
+        as_new_label(np.str_(""), 3)
+
+
 def test_a_tuple_is_one_label_and_a_frozenset_is_several() -> None:
     assert as_labels([("cat", "dog")], 1).values == [("cat", "dog")]
     assert as_labels([frozenset({"cat", "dog"})], 1).values == ["cat", "dog"]
@@ -264,11 +312,13 @@ def test_hash_randomisation_does_not_change_the_order_of_a_set() -> None:
     assert len(as_we_have_it) == 1
 
 
+FINITE = {"allow_nan": False, "allow_infinity": False}
+ELEMENTS = {"f": FINITE, "g": FINITE, "U": {"min_size": 1}}
 PLAIN_ARRAYS = st.sampled_from(["i1", "i8", "u1", "u8", "?", "U3", "f2", "f4", "f8", "g"]).flatmap(
     lambda dtype: hnp.arrays(
         dtype,
         st.integers(1, 12),
-        elements=({"allow_nan": False, "allow_infinity": False} if dtype[0] in "fg" else None),
+        elements=ELEMENTS.get(dtype[0]),
         fill=st.nothing(),
     )
 )
@@ -288,7 +338,10 @@ def test_a_plain_array_means_what_its_elements_mean(column: NDArray[Any]) -> Non
 
 
 LABELS = st.one_of(
-    st.integers(-3, 3), st.text("ab", max_size=2), st.booleans(), st.tuples(st.integers(0, 2))
+    st.integers(-3, 3),
+    st.text("ab", min_size=1, max_size=2),
+    st.booleans(),
+    st.tuples(st.integers(0, 2)),
 )
 
 

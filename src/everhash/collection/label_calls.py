@@ -23,7 +23,7 @@ from everhash.collection.writing import WriteCall, Writing
 from everhash.errors import LabelError, OptionError
 from everhash.index.export import LabelChange
 from everhash.index.index import Index
-from everhash.stream import Labels, as_label
+from everhash.stream import Labels, as_new_label
 from everhash.wire.labels import label_to_json
 
 
@@ -88,13 +88,14 @@ class LabelCalls(Writing):
 
     def rename_label(self, label: Hashable, to: Hashable) -> None:
         """Give a label another name, which no label has."""
-        label_to_json(as_label(to))
+        new = as_new_label(to)
+        label_to_json(new)
         with self._writing() as call:
             call.state.hasher.numbers([label])
-            if not call.state.hasher.unknown([as_label(to)]):
+            if not call.state.hasher.unknown([new]):
                 raise LabelError(f"label {to!r} is there already", hint="merge_labels joins two")
             call.begin().whole = True
-            call.state.hasher.rename_label(label, as_label(to))
+            call.state.hasher.rename_label(label, new)
             call.state.index.labels_changed()
 
     def merge_labels(self, label: Hashable, into: Hashable) -> int:

@@ -22,7 +22,7 @@ from everhash.learn.options import whole_number
 from everhash.learn.posterior import Posterior, nothing_learned, softmax_in_place
 from everhash.learn.trust import prior_trust
 from everhash.learn.views import View, margins_by, word_scores
-from everhash.stream import Labels, as_labels, as_rows
+from everhash.stream import Labels, as_label, as_labels, as_rows
 
 UNCALIBRATED = 10.0
 """What a score by codewords, the mean margin towards a word, is multiplied with."""
@@ -119,8 +119,7 @@ class StreamHasher(Labelled):
     def assign(self, labels: Iterable[Any]) -> Self:
         """Number labels before a row of theirs is learned, and give them words."""
         self._require_fitted()
-        listed = list(labels)
-        values = as_labels(listed, len(listed)).values
+        values = list(dict.fromkeys(as_label(label) for label in labels))
         self.check_room(values)
         self._assign_words(values)
         return self
