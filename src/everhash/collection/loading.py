@@ -43,7 +43,7 @@ from everhash.index.export import CodeRecords, LabelChange, Records, RecordTable
 from everhash.index.hasher import Hasher
 from everhash.index.index import CODINGS, Index
 from everhash.index.likeness import Likeness
-from everhash.index.stored import KEEPING
+from everhash.index.state import KEEPING
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.peers.model_file import hasher_from_bytes

@@ -12,7 +12,7 @@ from everhash.collection.loading import fresh_about
 from everhash.collection.pieces import pieces_of
 from everhash.errors import OptionError
 from everhash.index.index import CODINGS
-from everhash.index.stored import KEEPING
+from everhash.index.state import KEEPING
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.store.store import Store
 

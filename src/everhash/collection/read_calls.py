@@ -4,43 +4,24 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
-from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from everhash.codes import Codes
-from everhash.collection.attachments import Attachment, read_attachments, read_payloads
+from everhash.collection.attachments import Attachment, read_attachments
 from everhash.collection.catch_up import read_newer
 from everhash.collection.labels import LabelInfo, label_infos, learned
 from everhash.collection.loading import Loaded, load
-from everhash.errors import OptionError
 from everhash.index.entries import Entry, Page, check_page
-from everhash.index.index import Index
-from everhash.learn.classifying import Classifying
 from everhash.learn.stream_hasher import StreamHasher
-from everhash.matches import Matches
 from everhash.store.store import Store
 
 PAGE_ENTRIES = 8192
 """Entries that `entries` reads at a time."""
-READING = ("likeness", "auto")
-"""Ways of searching that read features."""
-
-
-class Only(NamedTuple):
-    """What a search is restricted to, and how it answers."""
-
-    labels: Any
-    ids: Any
-    unlabelled: bool
-    exact: bool
-    explain: bool
 
 
 class ReadCalls:
@@ -120,13 +101,13 @@ class ReadCalls:
 
     def has(self, ids: Iterable[Any]) -> NDArray[np.bool_]:
         """Return for each id whether an entry has it."""
-        ids = _drawn(ids)
+        ids = drawn(ids)
         with self._in_memory() as state:
             return state.index.has(ids)
 
     def get(self, ids: Iterable[Any]) -> list[Entry]:
         """Return id, labels and code of entries."""
-        ids = _drawn(ids)
+        ids = drawn(ids)
         with self._in_memory() as state:
             return state.index.get(ids)
 
@@ -151,7 +132,7 @@ class ReadCalls:
         A reader that has not caught up gets those that the entries it knows have now: none, if they
         have been removed since.
         """
-        ids = _drawn(ids)
+        ids = drawn(ids)
         with self._writer_lock:
             with self._in_memory() as state:
                 places = state.index.find(ids)
@@ -164,7 +145,7 @@ class ReadCalls:
         `keep_features` of `create` says whose are kept. A reader catches up first, since the file
         may have features for the newest state only.
         """
-        ids = _drawn(ids)
+        ids = drawn(ids)
         with self._in_file(), self._in_memory() as state:
             return state.index.features(ids)
 
@@ -176,108 +157,6 @@ class ReadCalls:
             known = [number for number, name in enumerate(names) if name is not None]
             numbers = np.array(known, np.int64)[start:stop]
             return label_infos(state.hasher, state.index, numbers)
-
-    # Searching
-
-    def search(
-        self,
-        X: ArrayLike | Codes,
-        k: int = 10,
-        by: str = "meaning",
-        *,
-        labels: Iterable[Hashable] | None = None,
-        ids: Iterable[Any] | None = None,
-        unlabelled: bool = False,
-        exact: bool = False,
-        explain: bool = False,
-        payloads: bool = False,
-    ) -> Matches:
-        """Return the k best entries of each query; see `Index.search` for the options.
-
-        With `payloads` the matches have the payloads of the entries found. These are read from the
-        file, and so are features, which by="likeness", by="auto" and `exact` need where they are
-        kept: the search waits for a commit that is under way, and a reader catches up first.
-        """
-        only = Only(_drawn(labels), _drawn(ids), unlabelled, exact, explain)
-        return self._search(
-            lambda index: index.search(X, k, by, **only._asdict()),
-            payloads=payloads,
-            features=exact or by in READING,
-        )
-
-    def search_like(
-        self,
-        entries: Iterable[Any],
-        k: int = 10,
-        by: str = "meaning",
-        *,
-        labels: Iterable[Hashable] | None = None,
-        ids: Iterable[Any] | None = None,
-        unlabelled: bool = False,
-        exact: bool = False,
-        explain: bool = False,
-        payloads: bool = False,
-    ) -> Matches:
-        """Return the best entries for entries, given by their ids; see `Index.search_like`.
-
-        Their features are read from the file: the search waits for a commit that is under way, and
-        a reader catches up first. Options are those of `search`.
-        """
-        entries = _drawn(entries)
-        only = Only(_drawn(labels), _drawn(ids), unlabelled, exact, explain)
-        return self._search(
-            lambda index: index.search_like(entries, k, by, **only._asdict()),
-            payloads=payloads,
-            features=True,
-        )
-
-    def search_radius(
-        self,
-        X: ArrayLike | Codes,
-        r: float,
-        by: str = "hamming",
-        *,
-        labels: Iterable[Hashable] | None = None,
-        ids: Iterable[Any] | None = None,
-        unlabelled: bool = False,
-        exact: bool = False,
-        explain: bool = False,
-        payloads: bool = False,
-    ) -> Matches:
-        """Return all entries no farther than r, nearest first; options are those of `search`.
-
-        By meaning and likeness, all whose probability or cosine is at least r.
-        """
-        only = Only(_drawn(labels), _drawn(ids), unlabelled, exact, explain)
-        return self._search(
-            lambda index: index.search_radius(X, r, by, **only._asdict()),
-            payloads=payloads,
-            features=exact or by in READING,
-        )
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return (n,) the likeliest label of each row; see `OnlineHasher.predict`."""
-        with self._in_memory() as state:
-            if not isinstance(state.hasher, Classifying):
-                raise OptionError(
-                    f"the method {state.hasher.method} cannot name labels", hint="everhash can"
-                )
-            return state.hasher.predict(X)
-
-    def _search(
-        self, search: Callable[[Index], Matches], *, payloads: bool, features: bool
-    ) -> Matches:
-        """Search memory, and the file at the same state for what is only there."""
-        with self._in_file() if payloads or features else nullcontext():
-            with self._in_memory() as state:
-                matches = search(state.index)
-                if not payloads:
-                    return matches
-                found = np.arange(matches.ids.shape[1]) < matches.counts[:, None]
-                places = state.index.find(matches.ids[found])
-            flat = iter(read_payloads(self._store, places))
-        rows = [list(islice(flat, n)) for n in matches.counts.tolist()]
-        return replace(matches, payloads=rows)
 
     # The file
 
@@ -342,7 +221,7 @@ class ReadCalls:
         return f"<everhash.Collection {self._store.name}{mode}>"
 
 
-def _drawn(values: Any) -> Any:
+def drawn(values: Any) -> Any:
     """Return an iterator's values as a list, anything else as it is.
 
     A generator may call the collection itself, which it must not do while a search has a lock.

@@ -11,7 +11,7 @@ from typing import Any
 
 from everhash.collection.changeset import Changeset, write_changeset
 from everhash.collection.loading import Loaded
-from everhash.collection.read_calls import ReadCalls
+from everhash.collection.search_calls import SearchCalls
 from everhash.errors import EverhashError, StoreError
 from everhash.index.index import Index
 from everhash.index.refresh import RefreshReport, Steps, report_of
@@ -37,7 +37,7 @@ class WriteCall:
         return self.changes
 
 
-class Writing(ReadCalls):
+class Writing(SearchCalls):
     """Transactions and refreshes; the calls that use them are in the subclasses."""
 
     def __init__(self, store: Store, *, auto_refresh: bool = True) -> None:

@@ -6,24 +6,18 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from everhash.errors import LabelError, OptionError, UnknownIdError
+from everhash.errors import LabelError
 from everhash.index.arrays import Bools, Counts, Floats
 from everhash.index.coded import CodedEntries
-from everhash.index.columns import REMOVED, UNLABELLED, EntryTable
-from everhash.index.features import Features, MemoryFeatures, StoredFeatures
-from everhash.index.hasher import Hasher
-from everhash.index.ids import Ids
-from everhash.index.labels import EntryLabels
-from everhash.index.likeness import Likeness
+from everhash.index.columns import REMOVED, UNLABELLED
+from everhash.index.features import StoredFeatures
 from everhash.index.postings import Postings
+from everhash.index.state import EntryState
 from everhash.learn.mapping import FrozenMapping
 from everhash.stream import Labels, as_labels, as_rows
 from everhash.wire.ids import Id, IdList, plain_ids
-
-KEEPING = ("all", "unlabelled", "none")
-"""Whose features are kept: of all entries, of those that keep bits of their own, of none."""
 
 
 class CheckedEntries(NamedTuple):
@@ -38,57 +32,8 @@ class CheckedEntries(NamedTuple):
     """Places of entries that they replace."""
 
 
-class StoredEntries:
-    """Columns, groups and codes of entries, each known by its place.
-
-    The first half of an `Index`, which says what its arguments mean; reading, searching and upkeep
-    are the others.
-    """
-
-    def __init__(
-        self,
-        hasher: Hasher,
-        *,
-        coding: str,
-        keep_features: str,
-        likeness: bool,
-        features: Features | None,
-    ) -> None:
-        if keep_features not in KEEPING:
-            raise OptionError(
-                f"keep_features {keep_features!r:.40} is unknown",
-                hint=f"choose from {', '.join(KEEPING)}",
-            )
-        self.hasher = hasher
-        self.coding = coding
-        self.keep_features = keep_features
-        self.likeness = likeness
-        self._features = features or MemoryFeatures()
-        self._coder: Likeness | None = None
-        self._ids = Ids()
-        self._table = EntryTable(0)
-        self._labels = EntryLabels(self._table)
-        if (n_features := getattr(hasher, "n_features_in_", None)) is not None:
-            self._begin(n_features)
-        self._given = Postings()
-        self._guessed = Postings()
-        self._coded: CodedEntries | None = None
-        self._removed = 0
-
-    def _begin(self, n_features: int) -> None:
-        """Make room for likeness codes, once it is known how many features rows have."""
-        if self.likeness and self._coder is None:
-            self._coder = Likeness.draw(n_features)
-            self._table = EntryTable(self._coder.n_words)
-            self._labels = EntryLabels(self._table)
-
-    def __len__(self) -> int:
-        return len(self._ids) - self._removed
-
-    @property
-    def arrived(self) -> int:
-        """Entries that have ever been added."""
-        return len(self._ids)
+class StoredEntries(EntryState):
+    """Adding, labelling, replacing and removing entries: the second part of an `Index`."""
 
     # Adding
 
@@ -293,62 +238,6 @@ class StoredEntries:
         for place in places.tolist() if self.hasher.assigns_codewords else ():
             for number in self._labels.of(place):
                 self._given.remove(number, place)
-
-    # What entries have
-
-    def has_code(self, labels: NDArray[np.int32]) -> Bools:
-        """Return which entries keep bits of their own, given their column of labels."""
-        coded: Bools = labels == UNLABELLED
-        return coded if self.hasher.assigns_codewords else labels != REMOVED
-
-    def coded_among(self, places: Counts) -> Counts:
-        """Return those places whose entries keep bits of their own."""
-        coded: Counts = places[self.has_code(self._labels.rows[places])]
-        return coded
-
-    def with_features(self, places: Counts) -> Counts:
-        """Return those places whose entries have their features kept."""
-        if self.keep_features == "unlabelled":
-            return self.coded_among(places)
-        living: Counts = places[self._is_living(places)]
-        return living if self.keep_features == "all" else places[:0]
-
-    def features_at(self, places: Counts, therefore: str = "") -> Floats:
-        """Return (n, d) features as they are stored, or raise if some are not kept."""
-        there = self.with_features(places)
-        if len(there) < len(places):
-            name = self._ids.names(np.setdiff1d(places, there)[:1]).tolist()[0]
-            reason = f", {therefore}" if therefore else ""
-            raise OptionError(
-                f"the features of entry {name!r} are not kept{reason}",
-                hint='a collection made with keep_features="all" keeps them',
-            )
-        if len(places) == 0:
-            return np.empty((0, self.hasher.n_features_in_), np.float32)
-        distinct, which = np.unique(places, return_inverse=True)
-        return self._features.read(distinct).rows[which]
-
-    def find(self, ids: Iterable[Any]) -> Counts:
-        """Return the places of entries; raise if an id is unknown, or its entry was removed."""
-        places = self._ids.places(ids)
-        gone = np.flatnonzero(~self._is_living(places))
-        if len(gone):
-            raise UnknownIdError(self._ids.names(places[gone[:1]]).tolist()[0])
-        return places
-
-    def find_each(self, ids: Iterable[Any]) -> Counts:
-        """Return the places of entries; raise if one of them is given twice."""
-        places = self.find(ids)
-        if len(np.unique(places)) < len(places):
-            raise LabelError("an id is given twice", hint="name each entry once")
-        return places
-
-    def _is_living(self, places: Counts) -> Bools:
-        """Return which places have an entry that is not removed; -1 has none."""
-        if len(self._table) == 0:
-            return np.zeros(len(places), np.bool_)
-        living: Bools = (places >= 0) & (self._labels.rows[places] != REMOVED)
-        return living
 
 
 def _nobody(places: Counts) -> Bools:
