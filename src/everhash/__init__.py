@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from everhash import checks, errors, metrics, peers
     from everhash.client.remote import RemoteCollection, connect
     from everhash.codes import Codes
+    from everhash.collection.api import CollectionApi
     from everhash.collection.attachments import Attachment
     from everhash.collection.collection import Collection
     from everhash.collection.labels import LabelInfo
-    from everhash.collection.opening import create, open, restore  # noqa: A004
+    from everhash.collection.learning import LabelReport, NewLabel
+    from everhash.collection.opening import create, open, restore, upgrade  # noqa: A004
     from everhash.collection.verification import verify
     from everhash.errors import EverhashError
     from everhash.index.hasher import Hasher
@@ -35,11 +37,14 @@ __all__ = [
     "Attachment",
     "Codes",
     "Collection",
+    "CollectionApi",
     "EverhashError",
     "Hasher",
     "Index",
     "LabelInfo",
+    "LabelReport",
     "Matches",
+    "NewLabel",
     "OnlineHasher",
     "RefreshReport",
     "RemoteCollection",
@@ -55,6 +60,7 @@ __all__ = [
     "peers",
     "read",
     "restore",
+    "upgrade",
     "verify",
 ]
 
@@ -63,11 +69,14 @@ _HOMES = {
     "Attachment": "everhash.collection.attachments",
     "Codes": "everhash.codes",
     "Collection": "everhash.collection.collection",
+    "CollectionApi": "everhash.collection.api",
     "EverhashError": "everhash.errors",
     "Hasher": "everhash.index.hasher",
     "Index": "everhash.index.index",
     "LabelInfo": "everhash.collection.labels",
+    "LabelReport": "everhash.collection.learning",
     "Matches": "everhash.matches",
+    "NewLabel": "everhash.collection.learning",
     "OnlineHasher": "everhash.learn.hasher",
     "RefreshReport": "everhash.index.refresh",
     "RemoteCollection": "everhash.client.remote",
@@ -78,6 +87,7 @@ _HOMES = {
     "open": "everhash.collection.opening",
     "read": "everhash.sources",
     "restore": "everhash.collection.opening",
+    "upgrade": "everhash.collection.opening",
     "verify": "everhash.collection.verification",
 }
 _MODULES = {"checks", "errors", "metrics", "peers"}

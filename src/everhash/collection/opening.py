@@ -8,12 +8,14 @@ from typing import Any
 
 from everhash import peers
 from everhash.collection.collection import Collection
+from everhash.collection.formats import current_options
 from everhash.collection.loading import fresh_about
 from everhash.collection.pieces import pieces_of
 from everhash.errors import OptionError
 from everhash.index.index import CODINGS
 from everhash.index.state import KEEPING
 from everhash.learn.stream_hasher import StreamHasher
+from everhash.store.schema import VERSION
 from everhash.store.store import Store
 
 
@@ -117,3 +119,18 @@ def restore(snapshot: str | os.PathLike[str], path: str | os.PathLike[str]) -> N
     """Create a collection at `path` from a snapshot, which is read first."""
     with open(snapshot, readonly=True) as source:
         source.snapshot(path)
+
+
+def upgrade(path: str | os.PathLike[str]) -> tuple[int, int]:
+    """Bring a file to the newest version of the format; return its version before and now.
+
+    The first call that writes does the same. The file is read first, so that a damaged one is left
+    as it is. Everhash of before cannot read it afterwards; `snapshot` keeps a copy that it can.
+    """
+    store = Store.open(Path(path))
+    with Collection(store, auto_refresh=False):
+        before = store.version
+        if before < VERSION:
+            with store.transaction() as transaction:
+                transaction.about["options"] = current_options(transaction.about["options"])
+        return before, VERSION
