@@ -51,13 +51,13 @@ def _packed(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def read_entries(
-    arrays: Arrays, key: PartKey, rows: int, n_labels: int, likeness_words: int
+    arrays: Arrays, key: PartKey, rows: int, n_labels: int, likeness_width: int
 ) -> Records:
     """Read a range of entries, with likeness codes of so many words, or none."""
     columns = {
-        column.name: _column(arrays, column, key, rows, likeness_words)
+        column.name: _column(arrays, column, key, rows, likeness_width)
         for column in COLUMNS
-        if column.stored and (likeness_words or not column.of_likeness)
+        if column.stored and (likeness_width or not column.likeness)
     }
     labels = columns["labels"]
     several = np.empty((0, 2), np.int64)
@@ -78,7 +78,7 @@ def read_entries(
 
 
 def _column(
-    arrays: Arrays, column: Column, key: PartKey, rows: int, likeness_words: int
+    arrays: Arrays, column: Column, key: PartKey, rows: int, likeness_width: int
 ) -> NDArray[Any]:
     """Read one column of entries."""
     name = column.name
@@ -90,12 +90,11 @@ def _column(
         flags = array_of(arrays, name, key, np.uint8, (rows,))
         require(flags.max(initial=0) <= 1, key, f"{name} are not flags")
         return flags.astype(np.bool_)
-    shape = (rows, likeness_words) if column.words else (rows,)
-    values = array_of(arrays, name, key, column.dtype, shape)
-    if values.dtype.kind == "f":
-        within = bool((np.abs(values) <= LARGEST_COSINE).all())
-        require(within, key, f"{name} is no share of a unit vector")
-    return values
+    codes = array_of(arrays, name, key, column.dtype, (rows, likeness_width))
+    floats = np.ascontiguousarray(codes[:, -1:]).view(np.float32)
+    within = bool((np.abs(floats) <= LARGEST_COSINE).all())
+    require(within, key, "likeness codes of no row")
+    return codes
 
 
 def _names(text: NDArray[Any], key: PartKey, rows: int) -> list[Id]:

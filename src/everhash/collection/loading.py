@@ -236,9 +236,9 @@ def load_records(
 
 def load_entries(store: Store, index: Index, key: PartKey) -> Records:
     """Read one range of entries."""
-    words = 0 if index.coder is None else index.coder.n_words
+    width = 0 if index.coder is None else index.coder.width
     n_labels = len(index.hasher.words_)
-    return read_entries(store.read(key), key, store.parts[key].rows, n_labels, words)
+    return read_entries(store.read(key), key, store.parts[key].rows, n_labels, width)
 
 
 def load_change(store: Store, start: int, n_places: int, n_labels: int) -> LabelChange:

@@ -83,14 +83,17 @@ class Writing(SearchCalls):
             share = next(steps, None)
             if share is None and not index.last_refresh.dry_run:
                 call.begin().refreshed = index.last_refresh
-            return share
+        if share is None:
+            self._refresh_behind()
+        return share
 
     # Refreshing by itself
 
     def _refresh_at_once(self, call: WriteCall) -> None:
         """Refresh inside the call, where that takes no time that anybody would notice."""
         index = call.state.index
-        few = index.coded is not None and len(index.coded) <= AT_ONCE
+        coded = index.coded
+        few = coded is not None and len(coded) <= AT_ONCE and not coded.refreshing
         if call.changes is not None and self._auto_refresh and few and index.refresh_due:
             call.changes.refreshed = index.refresh()
 
@@ -99,7 +102,9 @@ class Writing(SearchCalls):
         with self._state_lock:
             state = self._loaded
             due = self._auto_refresh and state is not None and state.index.refresh_due
-            if due and self._behind is None and not self._stopping.is_set():
+            coded = None if state is None else state.index.coded
+            taken = coded is not None and coded.refreshing  # its last step comes here again
+            if due and not taken and self._behind is None and not self._stopping.is_set():
                 self._behind = threading.Thread(target=self._refresh_until_done, daemon=True)
                 self._behind.start()
 

@@ -22,10 +22,8 @@ class Column(NamedTuple):
     """What an entry has until it is given something else."""
     stored: bool = True
     """Whether files keep it; the others follow from the rest."""
-    of_likeness: bool = False
-    """Whether it is part of the likeness code."""
-    words: bool = False
-    """Whether an entry has as many of it as a likeness code has words; else it has one."""
+    likeness: bool = False
+    """Whether it is the likeness code, which is as wide as the features ask for."""
 
 
 COLUMNS = (
@@ -33,15 +31,13 @@ COLUMNS = (
     Column("taught", np.bool_),
     Column("guesses", np.int32, fill=-1, stored=False),
     Column("distances", np.uint16, stored=False),
-    Column("likeness_words", np.uint64, of_likeness=True, words=True),
-    Column("likeness_along", np.float32, of_likeness=True),
-    Column("likeness_scale", np.float32, of_likeness=True),
+    Column("likeness", np.uint64, likeness=True),
 )
 """labels: number of the label, or UNLABELLED, REMOVED, SEVERAL.
 taught: the hasher has learned the entry with the labels it has.
 guesses: number of the label an unlabelled entry is taken for; -1 if it is taken for none.
 distances: of its word from the codeword of that label.
-likeness_*: see `everhash.index.likeness`."""
+likeness: see `everhash.index.likeness`."""
 
 Rows = dict[str, NDArray[Any]]
 """Columns by name, of some entries."""
@@ -51,7 +47,7 @@ class EntryTable:
     """The columns of all entries ever added, removed ones included, by place.
 
     Args:
-        likeness_words: words of a likeness code; 0 if entries have none.
+        likeness_width: words of a likeness code; 0 if entries have none.
 
     >>> table = EntryTable(0)
     >>> table.grow_to(2)
@@ -59,10 +55,10 @@ class EntryTable:
     [-1, -1]
     """
 
-    def __init__(self, likeness_words: int) -> None:
-        self.columns = tuple(c for c in COLUMNS if likeness_words or not c.of_likeness)
+    def __init__(self, likeness_width: int) -> None:
+        self.columns = tuple(c for c in COLUMNS if likeness_width or not c.likeness)
         self._arrays: dict[str, GrowingArray[Any]] = {
-            c.name: GrowingArray((likeness_words,) if c.words else (), c.dtype)
+            c.name: GrowingArray((likeness_width,) if c.likeness else (), c.dtype)
             for c in self.columns
         }
 

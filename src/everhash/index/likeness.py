@@ -26,17 +26,6 @@ UNIT = 1e-3
 """How far the length of a direction read from a file may be from 1."""
 
 
-class LikenessCodes(NamedTuple):
-    """Codes of n entries."""
-
-    words: Words
-    """(n, W) signs, 64 a word."""
-    along: Floats
-    """(n,) cosine with the direction."""
-    scale: Floats
-    """(n,) what turns a product with the signs into a cosine."""
-
-
 class LikenessQueries(NamedTuple):
     """Codes of q queries: finer than those of entries, since they are not kept."""
 
@@ -99,9 +88,9 @@ class Likeness:
         return int(self.signs.shape[1])
 
     @property
-    def n_words(self) -> int:
-        """Words of a code."""
-        return -(-self.size // 64)
+    def width(self) -> int:
+        """Words of a code: its signs, 64 a word, and one for two floats."""
+        return -(-self.size // 64) + 1
 
     @property
     def settled(self) -> bool:
@@ -125,28 +114,27 @@ class Likeness:
         self.direction = _mean_direction(met)
         return True
 
-    def encode(self, rows: Floats) -> LikenessCodes:
-        """Return the codes of rows; each depends on its row only."""
-        made = kernels.load_likeness().encode(self._checked(rows), self.direction, self.signs)
-        return LikenessCodes(*made)
+    def encode(self, rows: Floats) -> Words:
+        """Return (n, width) codes of rows; each depends on its row only."""
+        encode = kernels.load_likeness().encode
+        codes: Words = encode(self._checked(rows), self.direction, self.signs)
+        return codes
 
     def queries(self, rows: Floats) -> LikenessQueries:
         """Return the codes of queries."""
         encode = kernels.load_likeness().encode_queries
         return LikenessQueries(*encode(self._checked(rows), self.direction, self.signs))
 
-    def estimates(self, codes: LikenessCodes, queries: LikenessQueries) -> Floats:
+    def estimates(self, codes: Words, queries: LikenessQueries) -> Floats:
         """Return (q, n) estimated cosines of queries with entries."""
-        out = np.empty((len(queries.totals), len(codes.along)), np.float32)
-        at = np.arange(len(codes.along))
-        kernels.load_likeness().estimates_at(*codes, at, *queries[:4], out)
+        out = np.empty((len(queries.totals), len(codes)), np.float32)
+        kernels.load_likeness().estimates_at(codes, np.arange(len(codes)), *queries[:4], out)
         return out
 
-    def error_bound(self, codes: LikenessCodes, queries: LikenessQueries) -> Floats:
+    def error_bound(self, codes: Words, queries: LikenessQueries) -> Floats:
         """Return (q, n) how far estimates may be from cosines; one in 1e9 is further, or fewer."""
-        return reference.error_bounds(
-            codes.along, codes.scale, queries.step, queries.rest, self.size
-        )
+        _, along, scale = reference.parts(codes)
+        return reference.error_bounds(along, scale, queries.step, queries.rest, self.size)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what a file has to hold, for `read`."""

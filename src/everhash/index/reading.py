@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.index.arrays import Bools, Counts, Floats
+from everhash.index.arrays import Bools, Counts, Floats, Words
 from everhash.index.coded import CodedEntries
 from everhash.index.codewords import Codewords
 from everhash.index.entries import Entry, Page, check_page
@@ -29,6 +29,7 @@ class Group(NamedTuple):
 
 
 NO_PLACES = np.empty(0, np.int32)
+NO_CODES = np.empty((0, 1), np.uint64)
 
 
 class ReadableEntries(StoredEntries):
@@ -102,13 +103,10 @@ class ReadableEntries(StoredEntries):
         """(n,) distance of an unlabelled entry's word from its guess's codeword."""
         return self._table["distances"]
 
-    def likeness_arrays(self) -> tuple[NDArray[Any], ...]:
-        """Return words, along and scale of all entries; empty ones without likeness codes."""
-        if self._coder is None:
-            nothing = np.empty(0, np.float32)
-            return np.empty((0, 1), np.uint64), nothing, nothing
-        names = ("likeness_words", "likeness_along", "likeness_scale")
-        return tuple(self._table[name] for name in names)
+    @property
+    def likeness_column(self) -> Words:
+        """(n, w) the likeness code of each entry; none are there without a coder."""
+        return NO_CODES if self._coder is None else self._table["likeness"]
 
     @property
     def coder(self) -> Likeness | None:

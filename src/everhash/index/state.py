@@ -60,7 +60,7 @@ class EntryState:
         """Make room for likeness codes, once it is known how many features rows have."""
         if self.likeness and self._coder is None:
             self._coder = Likeness.draw(n_features)
-            self._table = EntryTable(self._coder.n_words)
+            self._table = EntryTable(self._coder.width)
             self._labels = EntryLabels(self._table)
 
     def __len__(self) -> int:

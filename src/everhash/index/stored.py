@@ -109,10 +109,7 @@ class StoredEntries(EntryState):
 
     def _write_likeness(self, rows: Floats, first: int) -> None:
         assert self._coder is not None  # noqa: S101 - the caller has looked
-        codes, part = self._coder.encode(rows), slice(first, first + len(rows))
-        self._table["likeness_words"][part] = codes.words
-        self._table["likeness_along"][part] = codes.along
-        self._table["likeness_scale"][part] = codes.scale
+        self._table["likeness"][first : first + len(rows)] = self._coder.encode(rows)
 
     def _code(self, rows: Floats, places: Counts, coded: Bools) -> None:
         """Give new entries bits of their own."""

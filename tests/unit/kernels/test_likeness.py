@@ -73,7 +73,7 @@ def make_codes(rng: np.random.Generator, n: int, size: int) -> tuple[Codes, Quer
     if n:
         asked[0] = rows[0]
     asked[3] = 0
-    codes = Codes(*ready.encode(rows, direction, signs))
+    codes = Codes(*reference.parts(ready.encode(rows, direction, signs)))
     return codes, Queries(*ready.encode_queries(asked, direction, signs)[:4])
 
 
@@ -83,7 +83,7 @@ def test_codes_equal_the_reference_away_from_rounding(seed: int, d: int, along: 
     rng = np.random.default_rng(seed)
     signs, rows = signs_of(rng, max(d, 256)), make_rows(rng, 9, d)
     direction = unit(rng.standard_normal(d)) * np.float32(along)
-    words, ahead, scale = ready.encode(rows, direction, signs)
+    words, ahead, scale = reference.parts(ready.encode(rows, direction, signs))
     expected = reference.encode(rows, direction, signs)
     _, across, rest = reference.split(rows, direction)
     turned = reference.turn(across / np.where(rest > 0, rest, 1)[:, None], signs)
@@ -111,13 +111,17 @@ def test_codes_of_queries_equal_the_reference_but_for_rounding(
         np.testing.assert_allclose(mine, wanted, rtol=1e-5, atol=1e-7)
 
 
+def _codes_of_entries(*arguments: Any) -> tuple[Any]:
+    return (ready.encode(*arguments),)
+
+
 @given(seed=SEEDS, d=st.sampled_from([3, 256, 300, 384]), n=st.integers(1, 20))
 @settings(max_examples=30, deadline=None)
 def test_a_code_depends_on_its_row_only(seed: int, d: int, n: int) -> None:
     rng = np.random.default_rng(seed)
     signs, rows = signs_of(rng, max(d, 256)), make_rows(rng, n, d)
     direction, at = unit(rng.standard_normal(d)), int(rng.integers(n))
-    for encode in (ready.encode, ready.encode_queries):
+    for encode in (_codes_of_entries, ready.encode_queries):
         together = encode(rows, direction, signs)
         alone = encode(rows[at : at + 1].copy(), direction, signs)
         for all_rows, one_row in zip(together, alone, strict=True):
@@ -131,7 +135,7 @@ def test_estimates_equal_the_reference_to_the_last_bit(seed: int, n: int, size: 
     codes, queries = make_codes(rng, n, size)
     places = rng.integers(0, n, 2 * n) if n else np.empty(0, np.int64)
     out = np.empty((4, len(places)), np.float32)
-    ready.estimates_at(*codes, places, *queries, out)
+    ready.estimates_at(reference.join(*codes), places, *queries, out)
     expected = estimates(codes, queries)[:, places]
     np.testing.assert_array_equal(out.view(np.int32), expected.view(np.int32))
 
@@ -144,7 +148,7 @@ def test_nearest_by_likeness_equals_sorting_all_estimates(
     rng = np.random.default_rng(seed)
     codes, queries = make_codes(rng, n, size)
     alive = (rng.random(n) < rng.choice([0.0, 0.1, 1.0])).astype(np.uint8)
-    scores, places = ready.nearest_likeness(*codes, alive, *queries, k)
+    scores, places = ready.nearest_likeness(reference.join(*codes), alive, *queries, k)
     cosines = estimates(codes, queries)
     expected_scores, expected_places = reference.nearest_likeness(cosines, alive, k)
     np.testing.assert_array_equal(places, expected_places)
@@ -161,7 +165,7 @@ def test_nearest_by_likeness_finds_the_best_of_many() -> None:
     )
     _, queries = make_codes(rng, 3, 256)
     alive = np.ones(n, np.uint8)
-    found = ready.nearest_likeness(*codes, alive, *queries, 10)
+    found = ready.nearest_likeness(reference.join(*codes), alive, *queries, 10)
     cosines = estimates(codes, queries)
     for mine, wanted in zip(found, reference.nearest_likeness(cosines, alive, 10), strict=True):
         np.testing.assert_array_equal(mine, wanted)
@@ -180,7 +184,9 @@ def test_above_gives_all_whose_bound_reaches_the_floor(
     bounds = reference.error_bounds(codes.along, codes.scale, queries.step, rest, size)
     for j in range(4):
         one = [field[j] for field in queries]
-        found = ready.above_likeness(*codes, alive, *one, rest[j], size, np.float32(floor))
+        found = ready.above_likeness(
+            reference.join(*codes), alive, *one, rest[j], size, np.float32(floor)
+        )
         wanted = reference.above_likeness(cosines[j], bounds[j], alive, floor)
         np.testing.assert_array_equal(found, wanted)
 
@@ -258,7 +264,7 @@ def search(
     lists = (*asked.given, *asked.guessed, asked.loose)
     scored = asked.P, asked.trust, asked.distance
     found: tuple[Any, ...] = ready.search_meaning(
-        *scored, *lists, asked.several, *codes, *queries, int(likeness), k
+        *scored, *lists, asked.several, reference.join(*codes), *queries, int(likeness), k
     )
     return found
 

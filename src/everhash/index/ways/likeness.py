@@ -119,7 +119,7 @@ class LikenessOf:
         coder = entries.coder
         self.there = coder is not None
         """Whether entries have likeness codes."""
-        self.arrays = entries.likeness_arrays()
+        self.codes = entries.likeness_column
         self._size = 0 if coder is None else coder.size
         self._queries = _no_queries(len(rows)) if coder is None else coder.queries(rows)
 
@@ -132,14 +132,14 @@ class LikenessOf:
         """Return the k best estimates and their places, padded with -inf and -1."""
         queries = (column[part] for column in self.queries)
         search = kernels.load_likeness().nearest_likeness
-        scores, places = search(*self.arrays, alive, *queries, k)
+        scores, places = search(self.codes, alive, *queries, k)
         return scores, places
 
     def above(self, row: int, alive: Alive, floor: float) -> Counts:
         """Return the entries whose estimate and error bound reach `floor`, ascending."""
         query = tuple(column[row] for column in self._queries)
         search = kernels.load_likeness().above_likeness
-        places: Counts = search(*self.arrays, alive, *query, self._size, np.float32(floor))
+        places: Counts = search(self.codes, alive, *query, self._size, np.float32(floor))
         return places
 
     def of(self, places: Counts, part: slice = slice(None)) -> Floats:
@@ -148,7 +148,7 @@ class LikenessOf:
         out = np.zeros((len(queries[1]), len(places)), np.float32)
         if self.there:
             at = np.ascontiguousarray(places, np.int64)
-            kernels.load_likeness().estimates_at(*self.arrays, at, *queries, out)
+            kernels.load_likeness().estimates_at(self.codes, at, *queries, out)
         return out
 
 

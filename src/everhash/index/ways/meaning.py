@@ -60,7 +60,7 @@ class ByMeaning(Way):
             *guessed.lists,
             loose,
             given.several,
-            *self._likeness.arrays,
+            self._likeness.codes,
             *self._likeness.queries,
             int(self._likeness.there),
             k,

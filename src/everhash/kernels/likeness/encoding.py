@@ -118,22 +118,23 @@ def pack_signs(turned: Floats, words: Words) -> None:
         words[w] = word
 
 
-@compile_kernel("Tuple((u8[:, ::1], f4[::1], f4[::1]))(f4[:, ::1], f4[::1], i1[:, ::1])")
-def encode(rows: Floats, direction: Floats, signs: Signs) -> tuple[Words, Floats, Floats]:
-    """See `reference.encode`."""
+@compile_kernel("u8[:, ::1](f4[:, ::1], f4[::1], i1[:, ::1])")
+def encode(rows: Floats, direction: Floats, signs: Signs) -> Words:
+    """See `reference.encode`; codes are as `reference.join` lays them out."""
     n, p = rows.shape[0], signs.shape[1]
-    words = np.empty((n, (p + 63) // 64), np.uint64)
-    along, scale = np.empty(n, np.float32), np.empty(n, np.float32)
+    count = (p + 63) // 64
+    codes = np.empty((n, count + 1), np.uint64)
+    floats = codes.view(np.float32)
     turned = np.empty(p, np.float32)
     for row in range(n):
         ahead, rest = split(rows[row], direction, turned)
         if rest > 0:
             turned *= F4(1 / rest)
             turn(turned, signs)
-        pack_signs(turned, words[row])
-        along[row] = F4(ahead)
-        scale[row] = F4(rest / sum_of_sizes(turned)) if rest > 0 else F4(0)
-    return words, along, scale
+        pack_signs(turned, codes[row, :count])
+        floats[row, 2 * count] = F4(ahead)
+        floats[row, 2 * count + 1] = F4(rest / sum_of_sizes(turned)) if rest > 0 else F4(0)
+    return codes
 
 
 @inner

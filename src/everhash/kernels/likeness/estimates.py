@@ -63,33 +63,35 @@ def new_tile(n_words: int) -> Tile:
 
 
 @inner
-def lay_out(words: Words, along: Floats, scale: Floats, first: int, m: int, tile: Tile) -> None:
+def lay_out(codes: Words, first: int, m: int, tile: Tile) -> None:
     """Copy entries first .. first + m into a tile."""
-    many, to = U(words.shape[1]), tile.words
-    flat = words.reshape(words.size)[U(first) * many : (U(first) + U(m)) * many]
-    for w in range(many):
+    row, to = U(codes.shape[1]), tile.words
+    flat = codes.reshape(codes.size)[U(first) * row : (U(first) + U(m)) * row]
+    for w in range(row - U(1)):
         column = to[w * U(TILE) : (w + U(1)) * U(TILE)]
         for i in range(U(m)):
-            column[i] = flat[i * many + w]
-    tile.along[:m] = along[first : first + m]
-    tile.scale[:m] = scale[first : first + m]
+            column[i] = flat[i * row + w]
+    floats, along, scale = flat.view(np.float32), tile.along, tile.scale
+    for i in range(U(m)):
+        end = U(2) * (i + U(1)) * row
+        along[i], scale[i] = floats[end - U(2)], floats[end - U(1)]
 
 
 @inner
-def gather(words: Words, along: Floats, scale: Floats, places: Ints, m: int, tile: Tile) -> None:
+def gather(codes: Words, places: Ints, m: int, tile: Tile) -> None:
     """Copy the entries at places[:m] into a tile."""
-    many, to = U(words.shape[1]), tile.words
-    flat, some_along, some_scale = words.reshape(words.size), tile.along, tile.scale
+    row, to = U(codes.shape[1]), tile.words
+    flat = codes.reshape(codes.size)
     for i in range(U(m)):
-        some_along[i] = along[U(places[i])]
-        prefetch(flat, U(places[i]) * many)
+        prefetch(flat, U(places[i]) * row)
+        prefetch(flat, U(places[i]) * row + row - U(1))
+    floats, along, scale = flat.view(np.float32), tile.along, tile.scale
     for i in range(U(m)):
-        some_scale[i] = scale[U(places[i])]
-        prefetch(flat, U(places[i]) * many + many - U(1))
-    for w in range(many):
-        column = to[w * U(TILE) : (w + U(1)) * U(TILE)]
-        for i in range(U(m)):
-            column[i] = flat[U(places[i]) * many + w]
+        start = U(places[i]) * row
+        for w in range(row - U(1)):
+            to[w * U(TILE) + i] = flat[start + w]
+        end = U(2) * (start + row)
+        along[i], scale[i] = floats[end - U(2)], floats[end - U(1)]
 
 
 @inner
@@ -120,14 +122,9 @@ def estimate(tile: Tile, m: int, planes: Words, total: int, q_along: Any, q_step
         cosines[i] = cosine + F4(0)  # -0 becomes 0
 
 
-@compile_kernel(
-    "void(u8[:, ::1], f4[::1], f4[::1], i8[::1], u8[:, :, ::1], i8[::1], f4[::1], f4[::1],"
-    "f4[:, ::1])"
-)
+@compile_kernel("void(u8[:, ::1], i8[::1], u8[:, :, ::1], i8[::1], f4[::1], f4[::1], f4[:, ::1])")
 def estimates_at(
-    words: Words,
-    along: Floats,
-    scale: Floats,
+    codes: Words,
     places: Ints,
     planes: Words,
     totals: Ints,
@@ -136,10 +133,10 @@ def estimates_at(
     out: Floats,
 ) -> None:
     """Write the (q, m) estimates of the entries at `places`. See `reference.estimates`."""
-    tile = new_tile(words.shape[1])
+    tile = new_tile(codes.shape[1] - 1)
     for first in range(0, places.size, TILE):
         m = min(TILE, places.size - first)
-        gather(words, along, scale, places[first : first + m], m, tile)
+        gather(codes, places[first : first + m], m, tile)
         for j in range(totals.size):
             estimate(tile, m, planes[j], totals[j], q_along[j], q_step[j])
             out[j, first : first + m] = tile.cosines[:m]
@@ -169,13 +166,11 @@ def keep(cosines: Floats, alive: Bytes, first: int, keys: Ints, state: Ints, spa
 
 
 @compile_kernel(
-    "Tuple((f4[:, ::1], i8[:, ::1]))(u8[:, ::1], f4[::1], f4[::1], u1[::1], u8[:, :, ::1],"
-    "i8[::1], f4[::1], f4[::1], i8)"
+    "Tuple((f4[:, ::1], i8[:, ::1]))"
+    "(u8[:, ::1], u1[::1], u8[:, :, ::1], i8[::1], f4[::1], f4[::1], i8)"
 )
 def nearest_likeness(
-    words: Words,
-    along: Floats,
-    scale: Floats,
+    codes: Words,
     alive: Bytes,
     planes: Words,
     totals: Ints,
@@ -188,9 +183,7 @@ def nearest_likeness(
     See `reference.nearest_likeness`.
 
     Args:
-        words: (n, W) likeness codes by place.
-        along: (n,) likewise.
-        scale: (n,) likewise.
+        codes: (n, W + 1) likeness codes by place; see `reference.join`.
         alive: (n,) 0 where an entry was removed.
         planes: (q, 8, W) likeness codes of queries.
         totals: (q,) likewise.
@@ -201,16 +194,16 @@ def nearest_likeness(
     Returns:
         (q, k) estimates and places; -inf and -1 where there are fewer.
     """
-    n, nq = along.size, totals.size
+    n, nq = codes.shape[0], totals.size
     scores, places = np.full((nq, k), -np.inf, np.float32), np.full((nq, k), -1, np.int64)
     room = k + max(k, SPARE) + TILE
     keys, spare = np.empty((nq, room), np.int64), np.empty(room, np.int64)
     state = np.empty((nq, 3), np.int64)
     state[:, 0], state[:, 1], state[:, 2] = 0, k, float_rank(F4(-np.inf))
-    tile = new_tile(words.shape[1])
+    tile = new_tile(codes.shape[1] - 1)
     for first in range(0, n, TILE):
         m = min(TILE, n - first)
-        lay_out(words, along, scale, first, m, tile)
+        lay_out(codes, first, m, tile)
         for j in range(nq):
             estimate(tile, m, planes[j], totals[j], q_along[j], q_step[j])
             keep(tile.cosines, alive[first : first + m], first, keys[j], state[j], spare)
@@ -222,13 +215,9 @@ def nearest_likeness(
     return scores, places
 
 
-@compile_kernel(
-    "i8[::1](u8[:, ::1], f4[::1], f4[::1], u1[::1], u8[:, ::1], i8, f4, f4, f4, i8, f4)"
-)
+@compile_kernel("i8[::1](u8[:, ::1], u1[::1], u8[:, ::1], i8, f4, f4, f4, i8, f4)")
 def above_likeness(
-    words: Words,
-    along: Floats,
-    scale: Floats,
+    codes: Words,
     alive: Bytes,
     planes: Words,
     total: int,
@@ -242,13 +231,13 @@ def above_likeness(
 
     See `reference.above_likeness`. `planes` is (8, W), `size` the coordinates of the rotation.
     """
-    found = np.empty(along.size + 1, np.int64)
+    found = np.empty(alive.size + 1, np.int64)
     n = 0
     turned, steps = F4(SURE / math.sqrt(size - 1)), q_step * F4(size / 2)
-    tile, one, most = new_tile(words.shape[1]), F4(1), F4(size)
-    for first in range(0, along.size, TILE):
-        m = min(TILE, along.size - first)
-        lay_out(words, along, scale, first, m, tile)
+    tile, one, most = new_tile(codes.shape[1] - 1), F4(1), F4(size)
+    for first in range(0, alive.size, TILE):
+        m = min(TILE, alive.size - first)
+        lay_out(codes, first, m, tile)
         estimate(tile, m, planes, total, q_along, q_step)
         living, cosines = alive[first : first + m], tile.cosines
         some_along, some_scale = tile.along, tile.scale

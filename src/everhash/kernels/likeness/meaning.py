@@ -52,9 +52,7 @@ F4: Any = np.float32
 class Entries(NamedTuple):
     """Likeness codes by place, and distances of guessed entries to their codewords."""
 
-    words: Words
-    along: Floats
-    scale: Floats
+    codes: Words
     distance: Steps
     trust: Floats
 
@@ -88,7 +86,7 @@ def take(batch: Batch, m: int, entries: Entries, asked: Asked, note: int, best: 
     tile, keys, places, state = batch.tile, best.keys, best.places, best.state
     cosines = tile.cosines
     if state[LIKENESS]:
-        gather(entries.words, entries.along, entries.scale, batch.places, m, tile)
+        gather(entries.codes, batch.places, m, tile)
         estimate(tile, m, asked.planes, asked.total, asked.along, asked.step)
     n, k, near = state[HELD], keys.size, 0
     for i in range(m):
@@ -189,7 +187,7 @@ def take_labels(
 @compile_kernel(
     "Tuple((f4[:, ::1], f4[:, ::1], i8[:, ::1], i8[:, ::1], i1[:, ::1]))"
     "(f4[:, ::1], f4[::1], u2[::1], i8[:, ::1], i4[::1], i8[::1], i8[:, ::1], i4[::1], i8[::1],"
-    "i4[::1], i8, u8[:, ::1], f4[::1], f4[::1], u8[:, :, ::1], i8[::1], f4[::1], f4[::1], i8, i8)"
+    "i4[::1], i8, u8[:, ::1], u8[:, :, ::1], i8[::1], f4[::1], f4[::1], i8, i8)"
 )
 def search_meaning(
     P: Floats,
@@ -203,9 +201,7 @@ def search_meaning(
     guessed_counts: Ints,
     loose: Arena,
     several: int,
-    words: Words,
-    along: Floats,
-    scale: Floats,
+    codes: Words,
     planes: Words,
     totals: Ints,
     q_along: Floats,
@@ -227,9 +223,7 @@ def search_meaning(
         guessed_counts: (Lcap,) likewise.
         loose: (m,) places of entries with neither.
         several: how many entries are in more than one given list.
-        words: (n, W) likeness codes by place.
-        along: (n,) likewise.
-        scale: (n,) likewise.
+        codes: (n, W + 1) likeness codes by place; see `reference.join`.
         planes: (q, 8, W) likeness codes of queries.
         totals: (q,) likewise.
         q_along: (q,) likewise.
@@ -246,11 +240,9 @@ def search_meaning(
     kinds = np.empty((nq, k), np.int8)
     given = Lists(given_runs, given_arena, given_counts)
     guessed = Lists(guessed_runs, guessed_arena, guessed_counts)
-    entries, order = (
-        Entries(words, along, scale, distance, trust),
-        new_order(P.shape[1], given, guessed),
-    )
-    batch = Batch(np.empty(TILE, np.int64), np.empty(TILE, np.float32), new_tile(words.shape[1]))
+    entries, order = Entries(codes, distance, trust), new_order(P.shape[1], given, guessed)
+    tile = new_tile(codes.shape[1] - 1)
+    batch = Batch(np.empty(TILE, np.int64), np.empty(TILE, np.float32), tile)
     best = new_best(k, has_likeness, several)
     asked = Asked(np.empty((8, 0), np.uint64), 0, F4(0), F4(0))
     for j in range(nq):

@@ -60,6 +60,28 @@ def pack(bits: NDArray[np.bool_]) -> Words:
     return packed.view("<u8").astype(np.uint64)
 
 
+def join(words: Words, along: Floats, scale: Floats) -> Words:
+    """Return (n, W + 1) codes as they are kept: the words of an entry, then its two floats.
+
+    One row of one table, so that an entry costs a search one or two cache lines.
+    """
+    codes = np.empty((len(words), words.shape[1] + 1), np.uint64)
+    codes[:, :-1] = words
+    codes[:, -1:].view(np.float32)[:] = np.stack([along, scale], axis=1)
+    return codes
+
+
+def parts(codes: Words) -> tuple[Words, Floats, Floats]:
+    """Return words (n, W), along and scale (n,) of codes that `join` has put together.
+
+    >>> codes = join(np.array([[7]], np.uint64), np.float32([0.5]), np.float32([0.25]))
+    >>> [part.tolist() for part in parts(codes)]
+    [[[7]], [0.5], [0.25]]
+    """
+    floats = np.ascontiguousarray(codes[:, -1:]).view(np.float32)
+    return np.ascontiguousarray(codes[:, :-1]), floats[:, 0].copy(), floats[:, 1].copy()
+
+
 def encode(rows: Floats, direction: Floats, signs: Signs) -> tuple[Words, Floats, Floats]:
     """Return words (n, W), along and scale (n,) of entries.
 
