@@ -1,18 +1,32 @@
 """Entries and exact search over them.
 
 An entry is known by its place, its number in order of arrival. With a label it is found by the
-label's codeword and keeps no code. Without one, or if the method has no codewords, it keeps bits of
-its own: it is a coded entry. Results are ordered by distance, ties by place.
+label. Without one it keeps bits of its own, by which it is taken for a label: it is a coded entry.
+Every entry may have a likeness code, which tells entries of a label apart.
 
-    index.py        Index: search, refresh, stats       stored.py     add, label, remove, get, page
-    hasher.py       the protocol that Index asks of a hasher
-    ids.py          id <-> place                        labels.py     place -> labels
-    postings.py     label -> places                     features.py   place -> stored features
+An `Index` has five parts, each a subclass of the one before:
+
+    state.py        what it holds                       stored.py     add, label, replace, remove
+    reading.py      get, page, columns, groups          export.py     out to columns, and back
+    index.py        search, refresh, stats
+
+The entries:
+
+    columns.py      the list of columns, and the table  ids.py        id <-> place
+    labels.py       place -> labels                     postings.py   label -> places
+    features.py     place -> stored features            likeness.py   rows -> likeness codes
+    entries.py      what `get` and `page` return
+
+Their codes:
+
     coded.py        coded entries under one mapping     code_table.py their columns
-    encoding.py     rows -> homes, bits, certificates   refresh.py    stale bits -> bits up to date
-    queries.py      encoded queries                     entry_query.py  entries as queries
-    ranking.py      one ranking over both kinds         explain.py    why an entry matched
+    encoding.py     rows -> homes, bits, certificates   guesses.py    bits -> the nearest label
+    refresh.py      stale bits -> bits up to date       triggers.py   when to refresh
     code_search.py  coded entries in two segments       segment.py    exact search in fixed words
-    records.py      an index as columns, for files      triggers.py   when to refresh
-    entries.py      what `get` and `page` return        arrays.py     array types
+    codewords.py    the labels' words and names         hasher.py     what an index asks of a hasher
+
+Searching:
+
+    ways/           one file a way of searching         queries.py    queries as margins of codes
+    entry_query.py  entries as queries                  explain.py    why an entry matched
 """
