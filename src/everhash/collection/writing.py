@@ -19,6 +19,8 @@ from everhash.store.store import Store
 
 AT_ONCE = 4096
 """Unlabelled entries that are refreshed inside the call that made them stale; more go behind."""
+PATIENCE = 0.05
+"""Seconds that a refresh in the background waits for a lock before it looks whether to stop."""
 
 logger = logging.getLogger(__name__)
 
@@ -111,18 +113,32 @@ class Writing(SearchCalls):
     def _refresh_until_done(self) -> None:
         """Refresh slice by slice, and again if the mapping was published meanwhile."""
         try:
-            while self._behind_is_due() and not self._stopping.is_set():
+            while self._is_due() and not self._stopping.is_set():
                 with closing(self.refresh_steps()) as steps:
-                    for _ in steps:
-                        if self._stopping.is_set():
-                            break
+                    while self._step_behind(steps):
+                        pass
         except EverhashError as error:
             # what is stale stays visible in stats, and the next write tries again
             logger.warning("refresh in the background stopped: %s", error)
-        finally:
             self._behind = None
+            return
+        self._behind = None
+        self._refresh_behind()  # a write may have come after the last look
 
-    def _behind_is_due(self) -> bool:
+    def _step_behind(self, steps: Generator[float, None, RefreshReport]) -> bool:
+        """Refresh one slice; return False at the end, or if the refresh is to stop.
+
+        Whoever wants it to stop may have the lock, so it does not wait for the lock for ever.
+        """
+        while not self._writer_lock.acquire(timeout=PATIENCE):
+            if self._stopping.is_set():
+                return False
+        try:
+            return not self._stopping.is_set() and next(steps, None) is not None
+        finally:
+            self._writer_lock.release()
+
+    def _is_due(self) -> bool:
         with self._in_memory() as state:
             return state.index.refresh_due
 

@@ -85,12 +85,13 @@ def gather(codes: Words, places: Ints, m: int, tile: Tile) -> None:
     for i in range(U(m)):
         prefetch(flat, U(places[i]) * row)
         prefetch(flat, U(places[i]) * row + row - U(1))
+    for w in range(row - U(1)):
+        column = to[w * U(TILE) : (w + U(1)) * U(TILE)]
+        for i in range(U(m)):
+            column[i] = flat[U(places[i]) * row + w]
     floats, along, scale = flat.view(np.float32), tile.along, tile.scale
     for i in range(U(m)):
-        start = U(places[i]) * row
-        for w in range(row - U(1)):
-            to[w * U(TILE) + i] = flat[start + w]
-        end = U(2) * (start + row)
+        end = U(2) * (U(places[i]) + U(1)) * row
         along[i], scale[i] = floats[end - U(2)], floats[end - U(1)]
 
 
