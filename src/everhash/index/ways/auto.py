@@ -1,4 +1,7 @@
-"""Auto: by meaning for queries that resemble something learned, by likeness for the others."""
+"""Auto: by meaning for queries that resemble something learned, by likeness for the others.
+
+Where entries have neither likeness codes nor features, all queries are searched by meaning.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from everhash.index.arrays import Counts
-from everhash.index.ways.likeness import ByLikeness
+from everhash.index.ways.likeness import ByLikeness, has_likeness
 from everhash.index.ways.meaning import ByMeaning
 from everhash.index.ways.query import Query
 from everhash.index.ways.way import Found, Scope, Way
@@ -24,7 +27,7 @@ class ByAuto(Way):
 
     def __init__(self, query: Query) -> None:
         self.novelty = query.novelty
-        novel = self.novelty > NOVEL
+        novel = (self.novelty > NOVEL) & has_likeness(query.entries)
         self._ways: list[tuple[Counts, Way]] = []
         if not novel.all():
             self._ways.append((np.flatnonzero(~novel), ByMeaning(query.part(~novel))))

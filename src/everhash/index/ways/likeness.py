@@ -160,6 +160,11 @@ def _no_queries(n: int) -> LikenessQueries:
     )
 
 
+def has_likeness(entries: ReadableEntries) -> bool:
+    """Whether all entries can be searched by likeness."""
+    return entries.coder is not None or entries.keep_features == "all"
+
+
 def cosines_of(rows: Floats, features: Floats) -> Floats:
     """Return (q, n) cosines; each depends on its own query and entry only."""
     nowhere = np.zeros(rows.shape[1], np.float32)
