@@ -69,7 +69,9 @@ class EntryLabels:
 
     def first(self, places: Counts) -> Counts:
         """Return each entry's first label; -1 if it has none, and for place -1."""
-        numbers = np.where(places >= 0, self.rows[places], UNLABELLED).astype(np.int64)
+        numbers = np.full(places.shape, UNLABELLED, np.int64)
+        there = places >= 0
+        numbers[there] = self.rows[places[there]]
         for at in zip(*np.nonzero(numbers == SEVERAL), strict=True):
             numbers[at] = self.several[int(places[at])][0]
         return numbers

@@ -19,7 +19,6 @@ import numpy as np
 
 from everhash import kernels
 from everhash.index.arrays import Counts, Floats
-from everhash.index.columns import UNLABELLED
 from everhash.index.hasher import trust_of
 from everhash.index.ways.likeness import LikenessOf, cosines_of
 from everhash.index.ways.query import Query
@@ -69,7 +68,9 @@ class ByMeaning(Way):
         scores[missing] = likeness[missing] = np.nan
         if not self._likeness.there:
             likeness[:] = np.nan
-        return Found(scores, likeness, places, np.where(kinds == 0, labels, UNLABELLED))
+        # where labels are only names, an entry that has one was not found by it
+        numbers = np.where(kinds == 0, labels, self._entries.first_labels(places))
+        return Found(scores, likeness, places, numbers)
 
     def _among(
         self, places: Counts, k: int | None, rows: range | None = None, least: float = -np.inf
