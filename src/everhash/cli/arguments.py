@@ -14,7 +14,7 @@ import everhash
 from everhash.cli.formatting import printable
 from everhash.cli.terminal import waiting
 from everhash.collection.collection import Collection
-from everhash.errors import UnknownIdError, UnknownNameError
+from everhash.errors import UnknownNameError
 from everhash.wire.ids import Id
 
 INT64 = range(-(2**63), 2**63)
@@ -54,16 +54,7 @@ def _parse_id(collection: Collection, text: str) -> Id:
     if re.fullmatch(r"-?[0-9]{1,19}", text) and int(text) in INT64:
         candidates.append(int(text))
     used = [value for value in candidates if value in collection]
-    if len(used) > 1:  # one of the two may be the id of a removed entry
-        used = [value for value in used if _has_entry(collection, value)] or used
     return (used or candidates)[0]
-
-
-def _has_entry(collection: Collection, value: Id) -> bool:
-    try:
-        return bool(collection.get([value]))
-    except UnknownIdError:
-        return False
 
 
 def parse_label(collection: Collection, text: str) -> Hashable:
@@ -86,6 +77,6 @@ def known_labels(collection: Collection, texts: Iterable[str]) -> list[Hashable]
     labels = [parse_label(collection, text) for text in texts]
     for label in collection.hasher.unknown(labels):
         raise UnknownNameError(
-            f"label {printable(label)!r} has not been seen", hint="`everhash export` lists labels"
+            f"label {printable(label)!r} has not been seen", hint="`everhash labels` lists them"
         )
     return labels

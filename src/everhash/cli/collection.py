@@ -1,4 +1,4 @@
-"""`everhash create | stats | verify | snapshot | restore`: commands on a whole collection."""
+"""`everhash create | stats | verify | upgrade | snapshot | restore`: a whole collection."""
 
 from __future__ import annotations
 
@@ -45,9 +45,15 @@ Coding = Annotated[
     Literal["home", "full"],
     typer.Option(help="Bits of an unlabelled entry: of its home cycle, or of all cycles."),
 ]
-NoFeatures = Annotated[
+KeepFeatures = Annotated[
+    Literal["all", "unlabelled", "none"],
+    typer.Option(
+        help="Whose features to keep, so that labels can be corrected and bits refreshed."
+    ),
+]
+KeepLikeness = Annotated[
     bool,
-    typer.Option("--no-features", help="Keep no features: smaller, but no refresh."),
+    typer.Option("--likeness/--no-likeness", help="Keep likeness codes: a bit a feature, 8 bytes."),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of all random numbers.")]
 
@@ -62,7 +68,8 @@ def create(
     features: RandomFeatures = None,
     classes: Classes = None,
     coding: Coding = "home",
-    no_features: NoFeatures = False,
+    keep_features: KeepFeatures = "all",
+    likeness: KeepLikeness = True,
     seed: Seed = 0,
 ) -> None:
     """Create an empty collection in a new file.
@@ -77,9 +84,8 @@ def create(
     }
     options = {name: value for name, value in given.items() if value is not None}
     hasher = peers.get(method, bits, **options)
-    everhash.create(
-        path, dim=dim, hasher=hasher, coding=coding, keep_features=not no_features
-    ).close()
+    kept: dict[str, Any] = {"keep_features": keep_features, "likeness": likeness}
+    everhash.create(path, dim=dim, hasher=hasher, coding=coding, **kept).close()
     what = "" if method == "everhash" else f" by {method}"
     width = f"{hasher.bits} bits a code" if "bits" in hasher.get_params() else "a class a code"
     typer.echo(f"created {printable(path)}: {counted(dim, 'feature')} a row, {width}{what}")
@@ -107,6 +113,13 @@ def stats(path: File, as_json: AsJson = False) -> None:
     Console().print(table)
 
 
+KEPT = {
+    "all": "kept: labels can be corrected",
+    "unlabelled": "kept of unlabelled entries, to refresh them",
+    "none": "not kept: no refresh",
+}
+
+
 def _contents(found: dict[str, Any]) -> list[tuple[str, str, str]]:
     rows = [
         ("entries", f"{found['entries']:,}", ""),
@@ -123,6 +136,8 @@ def _contents(found: dict[str, Any]) -> list[tuple[str, str, str]]:
         ("cycles", f"{found['cycles']:,}", f"{found['bits']} hash functions each"),
         ("width", f"{found['width']:,} bits", f"from {counted(found['dim'], 'feature')} a row"),
         ("coding", found["coding"], "home cycle's bits" if found["coding"] == "home" else "all"),
+        ("features", found["keep_features"], KEPT[found["keep_features"]]),
+        ("likeness", "on" if found["likeness"] else "off", "codes that tell entries apart"),
         ("on disk", size(found["bytes"]), "" if each is None else f"{each:,} bytes an entry"),
     ]
 
@@ -157,8 +172,10 @@ def _state(found: dict[str, Any]) -> list[tuple[str, str, str]]:
     when = "never" if last is None else str(last["at"])[:16].replace("T", " ")
     flipped = "" if last is None else f"UTC; {short(last['bits_flipped'])} bits rewritten"
     version, newest = found["mapping_version"], found["hasher_version"]
+    under_way = "; a refresh is under way" if found["refreshing"] else ""
+    most = f"the most that a refresh rewrites{under_way}"
     return [
-        ("stale bits", f"{found['stale_bits']:,}", "the most that a refresh rewrites"),
+        ("stale bits", f"{found['stale_bits']:,}", most),
         ("last refresh", when, flipped),
         ("mapping version", _version(version), "of entries kept by their bits"),
         ("  newest", _version(newest), "of queries and codewords"),
@@ -192,6 +209,19 @@ def verify(path: File, as_json: AsJson = False) -> None:
             f"{path}: {counted(len(found.problems), 'problem')} found",
             hint="restore it from a snapshot: everhash restore COPY PATH",
         )
+
+
+def upgrade(path: File) -> None:
+    """Bring a file to the newest version of the format; the first write would do it too.
+
+    Earlier versions of everhash cannot read it afterwards: make a snapshot first if they have to.
+
+    Example: everhash upgrade shop.ever
+    """
+    with waiting():
+        before, now = everhash.upgrade(path)
+    done = f"version {before} -> {now}" if before < now else f"version {now}, up to date"
+    typer.echo(f"{printable(path)}: {done}")
 
 
 def snapshot(path: File, copy: Copy) -> None:

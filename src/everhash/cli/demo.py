@@ -35,8 +35,10 @@ from everhash.metrics import mean_average_precision
 
 DIM, BITS, LABELS_PER_CYCLE, QUERIES = 64, 32, 5, 297
 ROWS = 1500
-NEAREST = 5
-"""Entries printed for a query."""
+NEAREST, BEST = 5, 10
+"""Entries printed for a query, and those counted for the figures."""
+HIDDEN = 0.3
+"""Share of the rows that arrive without their label."""
 
 
 class Queries(NamedTuple):
@@ -107,11 +109,12 @@ def _show(collection: Collection, stream: Scans, queries: Queries) -> list[Check
     """Stream the rows in; print the checkpoints, a refresh and some searches."""
     console = Console()
     console.print(
-        f"{len(stream.X)} digits arrive one label after the other, a quarter without their label; "
+        f"{len(stream.X)} digits arrive one label after the other, 30 % without their label; "
         f"{len(queries.X)} more are queries."
     )
     checkpoints = _stream_in(collection, stream, queries)
     _report(console, collection, checkpoints)
+    console.print(_figures(collection, stream, queries))
     console.print(_answers(collection, stream, queries))
     return checkpoints
 
@@ -172,7 +175,7 @@ def _is_ours(collection: Collection) -> bool:
 
 
 def _digits(seed: int) -> tuple[Scans, Queries]:
-    """Return the stream sorted by label, a quarter of it unlabelled, and the queries."""
+    """Return the stream sorted by label, some of it unlabelled, and the queries."""
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
@@ -180,7 +183,7 @@ def _digits(seed: int) -> tuple[Scans, Queries]:
     order = rng.permutation(len(X))
     queries, rest = order[:QUERIES], order[QUERIES:]
     rest = rest[np.argsort(y[rest], kind="stable")]
-    hidden = rng.random(len(rest)) < 0.25
+    hidden = rng.random(len(rest)) < HIDDEN
     return Scans(X[rest].astype(np.float32), y[rest], hidden), Queries(X[queries], y[queries])
 
 
@@ -263,20 +266,34 @@ def _table(checkpoints: list[Checkpoint]) -> Table:
     return table
 
 
+def _figures(collection: Collection, stream: Scans, queries: Queries) -> Table:
+    """Return how many answers are right, by meaning and by cosine. Ids are rows of the stream."""
+    table = Table(
+        title=f"{len(queries.X)} queries that the collection has never seen", box=box.SIMPLE
+    )
+    for heading in ("search", "first answer right", f"right among {BEST}"):
+        table.add_column(heading, justify="left" if heading == "search" else "right")
+    for by, what in (("meaning", 'by="meaning"'), ("likeness", 'plain cosine: by="likeness"')):
+        found = collection.search(queries.X, BEST, by)
+        right = stream.y[found.ids.astype(np.int64)] == queries.y[:, None]
+        table.add_row(what, f"{100 * right[:, 0].mean():.1f} %", f"{100 * right.mean():.1f} %")
+    return table
+
+
 def _answers(collection: Collection, stream: Scans, queries: Queries) -> Table:
-    """Return a table of a few searches. An entry's id is the number of its row in the stream."""
+    """Return a table of a few searches."""
     some = np.unique(queries.y, return_index=True)[1][::2]
     matches = collection.search(queries.X[some], NEAREST)
     table = Table(
-        title=f"search: {len(some)} queries, their {NEAREST} nearest entries",
+        title=f"search: {len(some)} queries, their {NEAREST} best entries",
         caption="in brackets: the true label of an entry that arrived without one",
         box=box.SIMPLE,
     )
     table.add_column("query", justify="right")
     table.add_column("labels found")
-    table.add_column("distances")
-    for digit, ids, distances in zip(queries.y[some], matches.ids, matches.distances, strict=True):
+    table.add_column("probabilities")
+    for digit, ids, scores in zip(queries.y[some], matches.ids, matches.scores, strict=True):
         found = [f"({stream.y[i]})" if stream.hidden[i] else f" {stream.y[i]} " for i in ids]
-        cells = " ".join(f"{distance:6.3f}" for distance in distances)
+        cells = " ".join(f"{score:.2f}" for score in scores)
         table.add_row(str(digit), " ".join(found), cells)
     return table

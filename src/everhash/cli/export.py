@@ -24,7 +24,7 @@ from everhash.errors import EverhashError, OptionError, StoreError
 from everhash.index.entries import Entry
 from everhash.sources.columns import arrow
 
-COLUMNS = ("id", "labels", "home", "code", "payload", "thumbnail")
+COLUMNS = ("id", "labels", "guess", "home", "code", "payload", "thumbnail")
 MAX_GROUP_ROWS, MAX_GROUP_BYTES = 65_536, 64 << 20
 """Limits of a row group in a Parquet file: entries, and bytes of their thumbnails (about)."""
 ENTRIES_A_READ = 1000
@@ -39,9 +39,9 @@ OutFile = Annotated[
 def export(path: File, out: OutFile) -> None:
     """Write all entries to a table, or the hasher to a model file.
 
-    A table has the columns id, labels, home, code, payload and thumbnail.
-    Home is the cycle of an unlabelled entry's bits. Code is those bits
-    in hexadecimal, eight to a byte, the first one in the lowest bit.
+    A table has the columns id, labels, guess, home, code, payload and thumbnail.
+    Guess is the label an unlabelled entry is taken for, home the cycle of its bits.
+    Code is those bits in hexadecimal, eight to a byte, the first one in the lowest bit.
     Payloads are JSON, thumbnails base64; in Parquet they are bytes.
 
     Example: everhash export shop.ever shop.parquet
@@ -54,7 +54,7 @@ def export(path: File, out: OutFile) -> None:
         if suffix == MODEL:
             with _all_or_nothing(out) as partial:
                 collection.hasher.save(partial)
-            what = f"the hasher of {counted(len(collection.hasher.labels_), 'label')}"
+            what = f"the hasher of {counted(len(collection.labels()), 'label')}"
         else:
             with Bar("exporting", len(collection)) as bar, _all_or_nothing(out) as partial:
                 WRITERS[suffix](partial, collection, _rows(collection, bar))
@@ -111,14 +111,14 @@ def _write_csv(path: Path, _collection: Collection, rows: Iterator[EntryRow]) ->
         table.writerow(COLUMNS)
         for entry, attached in rows:
             labels = json.dumps(entry.labels, default=str, ensure_ascii=False)
-            cells = (entry.id, labels, entry.home, _code(entry))
+            cells = (entry.id, labels, entry.guess, entry.home, _code(entry))
             table.writerow((*cells, _json(attached.payload), _base64(attached.thumbnail)))
 
 
 def _write_jsonl(path: Path, _collection: Collection, rows: Iterator[EntryRow]) -> None:
     with path.open("w", encoding="utf-8") as file:
         for entry, attached in rows:
-            cells = (entry.id, entry.labels, entry.home, _code(entry))
+            cells = (entry.id, entry.labels, entry.guess, entry.home, _code(entry))
             values = (*cells, attached.payload, _base64(attached.thumbnail))
             file.write(json.dumps(dict(zip(COLUMNS, values, strict=True)), default=str) + "\n")
 
@@ -129,11 +129,12 @@ def _write_parquet(path: Path, collection: Collection, rows: Iterator[EntryRow])
 
     # a column has one type: numbers if all values are numbers, otherwise texts
     id_type: Any = int if _all_numbers(entry.id for entry in collection.entries()) else str
-    label_type: Any = int if _all_numbers(collection.hasher.labels_) else str
+    names = (label for label in collection.hasher.labels_ if label is not None)
+    label_type: Any = int if _all_numbers(names) else str
     arrow_types = {str: pa.string(), int: pa.int64()}
     types = (
-        *(arrow_types[id_type], pa.list_(arrow_types[label_type]), pa.int32(), pa.string()),
-        *(pa.string(), pa.binary()),
+        *(arrow_types[id_type], pa.list_(arrow_types[label_type]), arrow_types[label_type]),
+        *(pa.int32(), pa.string(), pa.string(), pa.binary()),
     )
     schema = pa.schema(list(zip(COLUMNS, types, strict=True)))
     with parquet.ParquetWriter(path, schema) as writer:
@@ -141,6 +142,9 @@ def _write_parquet(path: Path, collection: Collection, rows: Iterator[EntryRow])
             columns = {
                 "id": [id_type(entry.id) for entry, _ in group],
                 "labels": [[label_type(label) for label in entry.labels] for entry, _ in group],
+                "guess": [
+                    None if entry.guess is None else label_type(entry.guess) for entry, _ in group
+                ],
                 "home": [entry.home for entry, _ in group],
                 "code": [_code(entry) for entry, _ in group],
                 "payload": [_json(attached.payload) for _, attached in group],

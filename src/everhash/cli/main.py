@@ -12,13 +12,14 @@ import typer
 from everhash import __version__
 from everhash.cli.advise import advise
 from everhash.cli.bench import bench
-from everhash.cli.collection import create, restore, snapshot, stats, verify
+from everhash.cli.collection import create, restore, snapshot, stats, upgrade, verify
 from everhash.cli.demo import demo
-from everhash.cli.entries import label, remove
+from everhash.cli.entries import label, remove, unlabel
 from everhash.cli.export import export
 from everhash.cli.formatting import printable
 from everhash.cli.ingest import ingest
 from everhash.cli.keys import key
+from everhash.cli.labels import drop_label, labels, merge_labels, rename_label
 from everhash.cli.methods import methods
 from everhash.cli.refresh import refresh
 from everhash.cli.search import search
@@ -32,8 +33,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 COMMANDS = (
-    *(create, ingest, search, label, remove, refresh, stats, verify),
-    *(snapshot, restore, export, serve, key, advise, methods, demo),
+    *(create, ingest, search, label, unlabel, remove, labels, rename_label, merge_labels),
+    *(drop_label, refresh, stats, verify, upgrade, snapshot, restore, export, serve, key),
+    *(advise, methods, demo),
 )
 for command in COMMANDS:
     app.command()(command)

@@ -132,7 +132,7 @@ class RowCheck:
         if not self.plan.resume:
             taken = self.collection.has(ids)
             if taken.any():
-                hint = "ids are never used again; --resume skips rows whose ids exist"
+                hint = "--resume skips rows whose ids are taken"
                 raise _duplicate(ids[int(taken.argmax())], "is taken", hint)
 
     def finish(self) -> None:

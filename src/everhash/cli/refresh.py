@@ -62,7 +62,9 @@ def summary(report: RefreshReport, stats: dict[str, Any]) -> str:
     """Return one line on what a refresh did, or would do."""
     if report.entries == 0:
         if stats["read_only"]:
-            return "nothing to refresh: the collection keeps no features (create --no-features)"
+            return (
+                "nothing to refresh: the collection keeps no features (create --keep-features none)"
+            )
         return "nothing to refresh: no entry is without a label"
     would, bits = "would rewrite" if report.dry_run else "rewrote", stored_bits(report, stats)
     moved = "would move" if report.dry_run else "moved"

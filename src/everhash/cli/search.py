@@ -1,4 +1,4 @@
-"""`everhash search`: print the nearest entries of each query."""
+"""`everhash search`: print the best entries of each query."""
 
 from __future__ import annotations
 
@@ -41,9 +41,16 @@ Like = Annotated[
     typer.Option(help="Search by this entry instead of a file; may be repeated."),
 ]
 K = Annotated[int, typer.Option("-k", help="Entries a query.")]
-Distance = Annotated[
-    Literal["asymmetric", "hamming"],
-    typer.Option(help="Compare by the query's margins, or by the bits that differ."),
+By = Annotated[
+    Literal["meaning", "likeness", "auto", "asymmetric", "hamming"],
+    typer.Option(
+        help="Rank by the probability of having the query's label, by cosine, by whichever fits "
+        "the query, or by the distance of codes."
+    ),
+]
+Unlabelled = Annotated[bool, typer.Option("--unlabelled", help="Only entries without a label.")]
+Exact = Annotated[
+    bool, typer.Option("--exact", help="Compare features instead of codes, where they are kept.")
 ]
 Only = Annotated[
     list[str] | None, typer.Option(help="Only entries with this label; may be repeated.")
@@ -62,15 +69,19 @@ def search(
     queries: QueryFile = None,
     like: Like = None,
     k: K = 10,
-    distance: Distance = "asymmetric",
+    by: By = "meaning",
     features: Features = None,
     only: Only = None,
+    unlabelled: Unlabelled = False,
+    exact: Exact = False,
     limit: Limit = None,
     explain: Explain = False,
     as_json: AsJsonLines = False,
 ) -> None:
-    """Find the nearest entries of each query.
+    """Find the best entries of each query.
 
+    A score is a probability by meaning, a cosine by likeness, and otherwise a
+    distance. A label with a ~ is a guess: what an unlabelled entry is taken for.
     A label is a text, unless the collection knows it only as a number.
 
     Example: everhash search shop.ever query.npy -k 10 --only shoes --only boots
@@ -82,13 +93,22 @@ def search(
     if limit is not None:
         whole_number("--limit", limit, least=1)
     with open_collection(path, readonly=True) as collection:
-        labels, start = known_labels(collection, only) if only else None, 0
+        start = 0
+        options: dict[str, Any] = {
+            "labels": known_labels(collection, only) if only else None,
+            **{"unlabelled": unlabelled, "exact": exact, "explain": explain, "payloads": True},
+        }
         for batch in _batches(collection, queries, like, features, limit):
             with waiting():
                 kernels.load_search()
+                kernels.load_likeness()
             search = collection.search_like if isinstance(batch, list) else collection.search
-            matches = search(batch, k, distance, labels=labels, explain=explain, payloads=True)
-            _print(describe(matches, start), explain, as_json)
+            answers = describe(search(batch, k, by, **options), start)
+            if as_json:
+                for answer in answers:
+                    print_json(answer)
+            else:
+                _print_table(answers, explain=explain, ways=by == "auto")
             start += len(batch)
 
 
@@ -111,20 +131,13 @@ def _batches(
             return
 
 
-def _print(answers: list[dict[str, Any]], explain: bool, as_json: bool) -> None:
-    if not as_json:
-        _print_table(answers, explain=explain)
-        return
-    for answer in answers:
-        print_json(answer)
-
-
 def describe(matches: Matches, first: int = 0) -> list[dict[str, Any]]:
     """Return matches as plain values, one dictionary a query; queries are numbered from `first`."""
     return [
         {
             "query": first + row,
             "novelty": _number(matches.novelty[row]),
+            "by": matches.by[row],
             "matches": _describe_row(matches, row),
         }
         for row in range(len(matches))
@@ -133,11 +146,15 @@ def describe(matches: Matches, first: int = 0) -> list[dict[str, Any]]:
 
 def _describe_row(matches: Matches, row: int) -> list[dict[str, Any]]:
     n = int(matches.counts[row])
-    ids, labels = (column[row, :n].tolist() for column in (matches.ids, matches.labels))
-    distances = map(_number, matches.distances[row, :n])
+    columns = {
+        "id": matches.ids[row, :n].tolist(),
+        "label": matches.labels[row, :n].tolist(),
+        "guess": matches.guesses[row, :n].tolist(),
+        "score": list(map(_number, matches.scores[row, :n])),
+        "likeness": list(map(_number, matches.likeness[row, :n])),
+    }
     found: list[dict[str, Any]] = [
-        {"id": id_, "label": label, "distance": distance}
-        for id_, label, distance in zip(ids, labels, distances, strict=True)
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
     ]
     for match, payload in zip(found, matches.payloads[row], strict=True):
         if payload is not None:
@@ -163,35 +180,50 @@ def _why(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def _print_table(answers: list[dict[str, Any]], *, explain: bool) -> None:
+def _print_table(answers: list[dict[str, Any]], *, explain: bool, ways: bool) -> None:
     """Print matches in columns: much faster than a Rich table, and easy to cut and grep."""
     payloads = any("payload" in match for answer in answers for match in answer["matches"])
     rows = [
         [
             str(answer["query"]),
             str(rank),
-            f"{match['distance']:.4g}",
-            "" if match["label"] is None else printable(match["label"]),
+            _score(match["score"], answer["by"]),
+            "-" if match["likeness"] is None else f"{match['likeness']:.2f}",
+            _label(match),
             printable(match["id"]),
+            *((answer["by"],) if ways else ()),
             *((_explain(match["why"]),) if explain else ()),
             *((payload_line(match["payload"]) if "payload" in match else "",) if payloads else ()),
         ]
         for answer in answers
         for rank, match in enumerate(answer["matches"], start=1)
     ]
-    optional = [name for name, on in (("why", explain), ("payload", payloads)) if on]
-    heading = ["query", "rank", "distance", "label", "id", *optional]
+    shown = (("by", ways), ("why", explain), ("payload", payloads))
+    heading = ["query", "rank", "score", "likeness", "label", "id"]
+    heading += [name for name, on in shown if on]
     widths = [max(map(cell_len, column)) for column in zip(heading, *rows, strict=True)]
     typer.secho(_line(heading, widths), bold=True)
     for row in rows:
         typer.echo(_line(row, widths))
 
 
+def _score(score: float, by: str) -> str:
+    """Return a probability or a cosine with two digits, a distance with what tells them apart."""
+    return f"{score:.4g}" if by in ("asymmetric", "hamming") else f"{score:.2f}"
+
+
+def _label(match: dict[str, Any]) -> str:
+    """Return the label of an entry, or with a ~ the one it is taken for."""
+    if match["label"] is not None:
+        return printable(match["label"])
+    return "" if match["guess"] is None else f"~{printable(match['guess'])}"
+
+
 def _line(cells: list[str], widths: list[int]) -> str:
-    """Return cells as one line: the three numbers aligned right, texts left."""
+    """Return cells as one line: the four numbers aligned right, texts left."""
     gaps = [" " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True)]
     pairs = enumerate(zip(gaps, cells, strict=True))
-    return "  ".join(gap + cell if i < 3 else cell + gap for i, (gap, cell) in pairs).rstrip()
+    return "  ".join(gap + cell if i < 4 else cell + gap for i, (gap, cell) in pairs).rstrip()
 
 
 def _explain(why: dict[str, Any]) -> str:

@@ -49,6 +49,7 @@ def compile_kernels() -> None:
         kernels.load()
         kernels.load_refresh()
         kernels.load_search()
+        kernels.load_likeness()
 
 
 class RowsColumn(ProgressColumn):

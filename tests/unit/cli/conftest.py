@@ -91,6 +91,10 @@ def call(tmp_path: Path, write: Write, queries: Path) -> Callable[[str, Path], l
         "export": (tmp_path / "new.jsonl",),
         "ingest": (write("call.parquet", first=500), *COLUMNS),
         "label": ("new", "sku-1"),
+        "unlabel": ("sku-1",),
+        "rename-label": ("label-1", "new"),
+        "merge-labels": ("label-1", "label-2"),
+        "drop-label": ("label-1",),
         "remove": ("sku-1",),
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,18 @@ import numpy as np
 import pytest
 
 import everhash
+from everhash.store.schema import VERSION
 from tests.unit.cli.commands import COLUMNS, DIM, Write, answers, cells, output, stats
+
+COMPAT = Path(__file__).resolve().parents[2] / "compat"
 
 
 def test_create_makes_an_empty_collection_with_these_options(tmp_path: Path) -> None:
     path = tmp_path / "shop.ever"
     printed = output(
         *("create", path, "--dim", 5, "--bits", 16, "--labels-per-cycle", 3),
-        *("--coding", "full", "--no-features", "--seed", 7, "--features", 20),
+        *("--coding", "full", "--keep-features", "none", "--seed", 7, "--features", 20),
+        "--no-likeness",
     )
     assert printed == f"created {path}: 5 features a row, 16 bits a code\n"
     with everhash.open(path) as collection:
@@ -33,6 +38,7 @@ def test_create_makes_an_empty_collection_with_these_options(tmp_path: Path) -> 
         collection.add(np.ones((2, 5)))
         found = collection.stats()
     assert (found["coding"], found["read_only"]) == ("full", 2)
+    assert (found["keep_features"], found["likeness"]) == ("none", False)
 
 
 def test_create_takes_either_learner_and_stats_name_it(tmp_path: Path, write: Write) -> None:
@@ -91,6 +97,7 @@ def test_stats_are_the_librarys_with_bytes_an_entry(shop: Path) -> None:
                 "commits": "2",
             },
             **{"width": "32 bits", "coding": "home", "last refresh": "never"},
+            **{"features": "all", "likeness": "on"},
         }
         == values
     )
@@ -105,6 +112,23 @@ def test_stats_of_an_empty_collection(tmp_path: Path) -> None:
     output("create", path, "--dim", DIM)
     assert stats(path)["bytes_per_entry"] is None
     assert "a [red]name.ever" in output("stats", path)
+
+
+@pytest.mark.parametrize("name", ["v1-full", "v2-exact", "v2-home"])
+def test_upgrade_brings_an_old_file_to_the_newest_version_and_changes_nothing_else(
+    name: str, tmp_path: Path
+) -> None:
+    path = Path(shutil.copy(COMPAT / f"{name}.ever", tmp_path))
+    before = stats(path)
+    assert output("upgrade", path) == f"{path}: version {name[1]} -> {VERSION}\n"
+    assert output("upgrade", path) == f"{path}: version {VERSION}, up to date\n"
+    changing = {"commit", "bytes", "bytes_per_entry"}
+    after = stats(path)
+    assert after["commit"] == before["commit"] + 1
+    assert {k: v for k, v in after.items() if k not in changing} == {
+        k: v for k, v in before.items() if k not in changing
+    }
+    assert everhash.verify(path).problems == ()
 
 
 def test_verify_finds_a_sound_file_sound(shop: Path) -> None:
@@ -139,7 +163,7 @@ def test_a_damaged_file_is_refused_and_verify_names_the_damage(
     (found,) = [json.loads(line) for line in refused(5, "verify", shop, "--json").out.splitlines()]
     assert not found["ok"]
     assert found["problems"] == [f"{shop}: codes 30 is damaged"]
-    for command in ("stats", "search", "ingest", "label", "remove", "refresh"):
+    for command in ("stats", "search", "ingest", "label", "remove", "refresh", "upgrade"):
         refused(5, *call(command, shop), says="is damaged (restore it from a snapshot")
     assert shop.read_bytes() == before
 

@@ -56,18 +56,26 @@ def test_demo_learns_the_digits_and_draws_them(demo: Ran) -> None:
 def test_demo_leaves_a_collection_that_answers(demo: Ran) -> None:
     refreshed = r"refresh: rewrote [\d,]+ of [\d,]+ bits \(\d+\.\d %\) of \d+ entries"
     assert re.search(refreshed, demo.printed)
-    searched = demo.printed.partition("nearest entries")[2]
-    found = re.findall(r"^ +(\d) +((?:\(?\d\)? *){5}) +((?:-?\d+\.\d+ *){5})$", searched, re.M)
+    searched = demo.printed.partition("best entries")[2]
+    found = re.findall(r"^ +(\d) +((?:\(?\d\)? *){5}) +((?:\d\.\d\d *){5})$", searched, re.M)
     assert [query for query, _, _ in found] == ["0", "2", "4", "6", "8"]
-    for _, _, distances in found:
-        far = [float(distance) for distance in distances.split()]
-        assert far == sorted(far)
+    for _, _, scores in found:
+        likely = [float(score) for score in scores.split()]
+        assert likely == sorted(likely, reverse=True)
 
     with everhash.open(demo.file, readonly=True) as collection:
         stats = collection.stats()
     assert (stats["entries"], stats["labels"], stats["stale_bits"]) == (1500, 10, 0)
     assert stats["unlabelled"] > 300
     assert everhash.verify(demo.file).problems == ()
+
+
+def test_demo_shows_right_answers_by_meaning_beside_plain_cosine(demo: Ran) -> None:
+    lines = re.findall(r'by="(\w+)" +(\d+\.\d) % +(\d+\.\d) %', demo.printed)
+    figures = {by: (float(first), float(ten)) for by, first, ten in lines}
+    assert set(figures) == {"meaning", "likeness"}
+    assert figures["meaning"][0] > 95
+    assert figures["meaning"][1] > figures["likeness"][1]
 
 
 def test_a_demo_is_repeated_in_its_own_file_and_goes_on_without_matplotlib(

@@ -1,4 +1,4 @@
-"""`everhash label` and `everhash remove`: ids and labels typed as text."""
+"""`everhash label`, `unlabel` and `remove`: ids and labels typed as text."""
 
 from __future__ import annotations
 
@@ -6,15 +6,45 @@ from pathlib import Path
 from typing import Any
 
 import everhash
-from tests.unit.cli.commands import DIM, answers, output, rows, stats
+from tests.unit.cli.commands import COLUMNS, DIM, Write, answers, output, rows, stats
 
 
 def test_label_and_remove_change_entries(shop: Path) -> None:
-    assert output("label", shop, "new", "sku-1", 3, 3) == "2 entries labelled new\n"
+    said = "2 entries labelled new\nnew label 'new'\n"
+    assert output("label", shop, "new", "sku-1", 3, 3) == said
+    assert output("label", shop, "new", "sku-1", 3) == "2 entries labelled new\n"
     assert output("remove", shop, "sku-2", 4) == "2 entries removed\n"
     with everhash.open(shop, readonly=True) as collection:
         assert [entry.labels for entry in collection.get(["sku-1", 3])] == [("new",), ("new",)]
         assert len(collection) == 38
+
+
+def test_a_label_that_is_nearly_a_known_one_is_announced(shop: Path) -> None:
+    said = output("label", shop, "lable-1", "sku-1").splitlines()
+    assert said[0] == "1 entry labelled lable-1"
+    assert said[1].startswith("new label 'lable-1': known ones are near: label-1")
+
+
+def test_labels_teach_unless_told_not_to(shop: Path) -> None:
+    def learned() -> int:
+        return int(stats(shop)["learned"]["rows"])
+
+    before = learned()
+    output("label", shop, "label-1", 3)
+    assert learned() == before + 1
+    assert output("unlabel", shop, 3, 4) == "1 entry unlabelled\n"
+    assert learned() == before
+    output("label", shop, "label-1", 3, "--no-teach")
+    output("unlabel", shop, 3, "--no-teach")
+    assert learned() == before
+    with everhash.open(shop, readonly=True) as collection:
+        assert [entry.labels for entry in collection.get([3, 4])] == [(), ()]
+
+
+def test_an_id_is_free_again_after_remove(shop: Path, write: Write) -> None:
+    output("remove", shop, "sku-1")
+    output("ingest", shop, write("again.parquet", 1, 1), *COLUMNS)
+    assert stats(shop)["entries"] == 40
 
 
 def test_ids_and_labels_are_texts_before_they_are_numbers(tmp_path: Path, queries: Path) -> None:

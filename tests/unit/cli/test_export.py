@@ -28,6 +28,7 @@ def test_export_writes_every_entry_in_every_format(shop: Path, tmp_path: Path) -
         {
             "id": entry.id,
             "labels": list(entry.labels),
+            "guess": entry.guess,
             "home": entry.home,
             "code": None if entry.code is None else _hex(entry.code),
             "payload": payload,

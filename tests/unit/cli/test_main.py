@@ -34,7 +34,8 @@ from everhash.errors import (
 from tests.unit.cli.commands import COLUMNS, DIM, WIDE, Write, output, process, rows, stats
 
 NAMES = [
-    *("create", "ingest", "search", "label", "remove", "refresh", "stats", "verify"),
+    *("create", "ingest", "search", "label", "unlabel", "remove", "refresh", "stats", "verify"),
+    *("labels", "rename-label", "merge-labels", "drop-label", "upgrade"),
     *("snapshot", "restore", "export", "serve", "key", "advise", "methods", "demo"),
     *("bench list", "bench run", "bench report", "bench compare"),
 ]

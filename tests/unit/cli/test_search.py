@@ -12,39 +12,86 @@ import pytest
 
 import everhash
 from everhash.cli.formatting import printable
-from tests.unit.cli.commands import DIM, answers, output, rows
+from everhash.wire.options import WAYS
+from tests.unit.cli.commands import COLUMNS, DIM, Write, answers, output, rows
+
+HEADING = ["query", "rank", "score", "likeness", "label", "id"]
+
+
+def shown_label(match: dict[str, Any]) -> str:
+    return str(match["label"]) if match["label"] is not None else f"~{match['guess']}"
 
 
 def test_search_prints_one_line_a_match(shop: Path, queries: Path) -> None:
     heading, *lines = output("search", shop, queries, "-k", 3, "--explain").splitlines()
-    assert heading.split() == ["query", "rank", "distance", "label", "id", "why"]
-    found = answers("search", shop, queries, "-k", 3)
+    assert heading.split() == [*HEADING, "why"]
     expected = [
-        [str(answer["query"]), str(rank), f"{match['distance']:.4g}", match["label"], match["id"]]
-        for answer in found
+        [
+            *(str(answer["query"]), str(rank), f"{match['score']:.2f}"),
+            *(f"{match['likeness']:.2f}", shown_label(match), str(match["id"])),
+        ]
+        for answer in answers("search", shop, queries, "-k", 3)
         for rank, match in enumerate(answer["matches"], start=1)
     ]
-    for line, (*numbers, label, name) in zip(lines, expected, strict=True):
-        assert line.split()[:3] == numbers
-        words = [label, str(name)] if label else [str(name)]
-        assert line.split()[3 : 3 + len(words)] == words
+    for line, cells in zip(lines, expected, strict=True):
+        assert line.split()[:6] == cells
         assert re.search(r"(codeword|own bits), cycle 0: \d+ of 32 bits agree$", line)
 
 
+@pytest.mark.parametrize("by", WAYS)
+@pytest.mark.parametrize("exact", [False, True])
+def test_every_way_of_searching_is_that_of_the_library(
+    shop: Path, queries: Path, by: str, exact: bool
+) -> None:
+    options = ("--by", by, *(("--exact",) if exact else ()))
+    found = answers("search", shop, queries, "-k", 4, *options)
+    with everhash.open(shop, readonly=True) as library:
+        expected = library.search(np.load(queries), 4, by, exact=exact)
+    assert [answer["by"] for answer in found] == expected.by
+    for name, wanted in (("id", expected.ids), ("guess", expected.guesses)):
+        assert [[m[name] for m in a["matches"]] for a in found] == wanted.tolist()
+    scores = [[match["score"] for match in answer["matches"]] for answer in found]
+    np.testing.assert_allclose(scores, expected.scores, rtol=1e-6)
+    heading, *lines = output("search", shop, queries, "-k", 4, *options).splitlines()
+    assert heading.split() == [*HEADING, *(["by"] if by == "auto" else [])]
+    if by == "auto":
+        assert [line.split()[-1] for line in lines[::4]] == expected.by
+
+
+def test_search_is_by_meaning_unless_told(shop: Path, queries: Path) -> None:
+    assert answers("search", shop, queries) == answers("search", shop, queries, "--by", "meaning")
+    for answer in answers("search", shop, queries):
+        assert all(0 <= match["score"] <= 1 for match in answer["matches"])
+
+
 def test_search_takes_its_options(shop: Path, queries: Path) -> None:
-    first, *more = answers("search", shop, queries, "--limit", 1, "--distance", "hamming", "-k", 4)
+    first, *more = answers("search", shop, queries, "--limit", 1, "--by", "hamming", "-k", 4)
     assert more == []
-    assert [match["distance"] % 1 for match in first["matches"]] == [0] * 4
+    assert [match["score"] % 1 for match in first["matches"]] == [0] * 4
     only = answers("search", shop, queries, "--only", "label-1", "--only", "label-2")
     assert {match["label"] for answer in only for match in answer["matches"]} <= {
         "label-1",
         "label-2",
     }
+    for answer in answers("search", shop, queries, "--unlabelled"):
+        assert [match["label"] for match in answer["matches"]] == [None] * 10
+        assert {match["guess"] for match in answer["matches"]} <= {f"label-{i}" for i in range(3)}
     for answer in answers("search", shop, queries, "--explain"):
         for match in answer["matches"]:
             why = match["why"]
             assert why["compared"] == ("codeword" if match["label"] else "own bits")
             assert why["agree"] + len(why["differ"]) == 32
+
+
+def test_without_likeness_codes_there_is_no_likeness(
+    tmp_path: Path, queries: Path, write: Write
+) -> None:
+    path = tmp_path / "bare.ever"
+    output("create", path, "--dim", DIM, "--no-likeness", "--keep-features", "none")
+    output("ingest", path, write(), *COLUMNS)
+    (answer,) = answers("search", path, queries, "--limit", 1, "-k", 1)
+    assert answer["matches"][0]["likeness"] is None
+    assert output("search", path, queries, "--limit", 1, "-k", 1).split()[9] == "-"
 
 
 def test_search_by_entries_is_that_of_the_library(
@@ -67,7 +114,7 @@ def test_search_of_nothing_finds_nothing(tmp_path: Path, queries: Path) -> None:
     output("create", path, "--dim", DIM)
     found = answers("search", path, queries)
     assert [answer["matches"] for answer in found] == [[]] * 4
-    assert found[0]["novelty"] is None
+    assert found[0]["novelty"] == 1, "nothing was learned that a query could resemble"
     output("search", path, queries)
 
 
@@ -111,7 +158,7 @@ def test_search_shows_payloads_briefly_in_the_last_column(found_by: Any) -> None
         assert len(lines) == 16
         start = heading.index("payload")
         for line in lines:
-            name = int(line.split()[4])
+            name = int(line.split()[5])
             assert line[start:] == shown[name].rstrip()
 
 
@@ -125,7 +172,7 @@ def test_a_payload_cannot_move_the_cursor(found_by: Any) -> None:
 
 def test_without_payloads_there_is_no_column_for_them(shop: Path, queries: Path) -> None:
     heading = output("search", shop, queries).splitlines()[0]
-    assert heading.split() == ["query", "rank", "distance", "label", "id"]
+    assert heading.split() == HEADING
     for answer in answers("search", shop, queries):
         assert all("payload" not in match for match in answer["matches"])
 
