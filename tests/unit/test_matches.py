@@ -15,7 +15,7 @@ from everhash import Index, Matches, OnlineHasher
 from everhash.errors import InputError
 from tests.conftest import Stream
 
-COLUMNS = ["query", "rank", "id", "distance", "label", "novelty"]
+COLUMNS = ["query", "rank", "id", "score", "likeness", "label", "guess", "novelty", "by"]
 
 
 def matches(
@@ -23,12 +23,20 @@ def matches(
 ) -> Matches:
     """One query that found as many entries as there are labels, padded by one."""
     n = len(labels)
-    found, named = np.full((2, 1, n + 1), None, object)
+    found, named, guessed = np.full((3, 1, n + 1), None, object)
     named[0, :n], found[0, :n] = labels, range(n) if ids is None else ids
-    far = np.append(np.arange(n, dtype=np.float32), np.float32(np.inf))[None]
-    novelty = np.array([-2.5], np.float32)
-    more = [] if payloads is None else [payloads]
-    return Matches(found, far, named, np.array([n]), novelty, payloads=more)
+    scores = np.append(np.linspace(1, 0, n, dtype=np.float32), np.float32(np.nan))[None]
+    return Matches(
+        ids=found,
+        scores=scores,
+        likeness=scores,
+        labels=named,
+        guesses=guessed,
+        counts=np.array([n]),
+        novelty=np.array([0.25], np.float32),
+        by=["meaning"],
+        payloads=[] if payloads is None else [payloads],
+    )
 
 
 @pytest.fixture
@@ -41,6 +49,8 @@ def index(digits: Stream) -> Index:
 
 
 def test_a_table_has_one_row_a_match(index: Index, digits: Stream) -> None:
+    found = index.search(digits.X[:3], 40)
+    assert {None} < set(found.guesses[0].tolist())
     found = index.search(digits.X[:3], 5)
     table, frame = found.to_arrow(), found.to_pandas()
     assert table.column_names == list(frame.columns) == COLUMNS
@@ -49,7 +59,10 @@ def test_a_table_has_one_row_a_match(index: Index, digits: Stream) -> None:
         assert [row["rank"] for row in rows] == [1, 2, 3, 4, 5] * 3
         assert [row["id"] for row in rows] == found.ids.ravel().tolist()
         assert [row["label"] for row in rows] == found.labels.ravel().tolist()
-        np.testing.assert_array_equal([row["distance"] for row in rows], found.distances.ravel())
+        assert [row["guess"] for row in rows] == found.guesses.ravel().tolist()
+        assert [row["by"] for row in rows] == ["meaning"] * 15
+        np.testing.assert_array_equal([row["score"] for row in rows], found.scores.ravel())
+        np.testing.assert_array_equal([row["likeness"] for row in rows], found.likeness.ravel())
         np.testing.assert_array_equal([row["novelty"] for row in rows], np.repeat(found.novelty, 5))
     assert table.schema.field("label").type == pa.int64()
     assert frame["label"].dtype == np.dtype(object), "whole numbers beside None stay whole"
