@@ -62,13 +62,8 @@ def create(
         hasher.begin(dim)
     elif dim not in (None, hasher.n_features_in_):
         raise OptionError(f"dim is {dim}, but the hasher has {hasher.n_features_in_} features")
-    if coding not in CODINGS:
-        raise OptionError(f"coding {coding!r} is unknown", hint="choose from home, full")
-    if keep_features not in KEEPING:
-        raise OptionError(
-            f"keep_features {keep_features!r:.40} is unknown",
-            hint=f"choose from {', '.join(KEEPING)}",
-        )
+    _check_choice("coding", coding, CODINGS)
+    _check_choice("keep_features", keep_features, KEEPING)
     options = {"coding": coding, "keep_features": keep_features, "certify": True}
     options["likeness"] = bool(likeness)
     model = hasher.to_bytes()
@@ -80,6 +75,13 @@ def create(
     except BaseException:
         store.discard()
         raise
+
+
+def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise OptionError(
+            f"{option} {value!r:.40} is unknown", hint=f"choose from {', '.join(choices)}"
+        )
 
 
 def _new_hasher(
