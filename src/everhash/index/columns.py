@@ -71,9 +71,9 @@ class EntryTable:
 
     def grow_to(self, length: int) -> None:
         """Append unlabelled entries up to this number."""
-        first = len(self)
         for column in self.columns:
             array = self._arrays[column.name]
+            first = len(array)  # columns that a file does not keep may be behind the others
             array.grow_to(length)
             if column.fill:
                 array.rows[first:] = column.fill
