@@ -1,6 +1,6 @@
 """By meaning: the probability that an entry has the query's label; equal ones by likeness.
 
-    an entry with labels    P(label | query), the largest of several
+    an entry with labels    P(label | query), the largest of several, of those that are searched
     an entry without        P(guess | query) x trust[d]: its word is at distance d from the codeword
                             of the label it is taken for, and trust[d] is the measured share of such
                             words that have that label
@@ -39,13 +39,13 @@ class ByMeaning(Way):
     def nearest(self, k: int, scope: Scope) -> Found:
         """See `Way.nearest`."""
         if scope.places is not None:
-            return self._among(scope.places_in(self._entries), k)
+            return self._among(scope.places_in(self._entries), k, scope.labels)
         found = self._grouped(k, scope)
         return self._by_features(found, k, scope) if self._exact else found
 
     def within(self, r: float, scope: Scope) -> Found:
         """See `Way.within`."""
-        return self._among(scope.places_in(self._entries), None, least=r)
+        return self._among(scope.places_in(self._entries), None, scope.labels, least=r)
 
     def _grouped(self, k: int, scope: Scope) -> Found:
         """Search the groups of the likeliest labels only."""
@@ -73,10 +73,18 @@ class ByMeaning(Way):
         return Found(scores, likeness, places, numbers)
 
     def _among(
-        self, places: Counts, k: int | None, rows: range | None = None, least: float = -np.inf
+        self,
+        places: Counts,
+        k: int | None,
+        labels: Counts | None,
+        rows: range | None = None,
+        least: float = -np.inf,
     ) -> Found:
-        """Rank a given set of entries by computing every score."""
+        """Rank a given set of entries by computing every score; only these labels count."""
         at, numbers = self._entries.label_pairs(places)
+        if labels is not None:
+            wanted = np.isin(numbers, labels)
+            at, numbers = at[wanted], numbers[wanted]
         guesses = self._entries.guess_column[places]
         trust = self._trust[np.minimum(self._entries.distance_column[places], len(self._trust) - 1)]
         found = []
@@ -110,15 +118,16 @@ class ByMeaning(Way):
         rows = []
         for row in range(len(self._rows)):
             last = found.scores[row, ~np.isnan(found.scores[row])][-1:]
-            only = self._scoring(row, everywhere, float(last[0]) if len(last) else 0.0)
-            rows.append(self._among(only, k, range(row, row + 1)))
+            least = float(last[0]) if len(last) else 0.0
+            only = self._scoring(row, everywhere, scope.labels, least)
+            rows.append(self._among(only, k, scope.labels, range(row, row + 1)))
         return Found.padded(rows)
 
-    def _scoring(self, row: int, places: Counts, least: float) -> Counts:
+    def _scoring(self, row: int, places: Counts, labels: Counts | None, least: float) -> Counts:
         """Return the places of entries whose score is at least `least`, ascending."""
         exact, self._exact = self._exact, False
         try:
-            found = self._among(places, None, range(row, row + 1), least=least)
+            found = self._among(places, None, labels, range(row, row + 1), least=least)
         finally:
             self._exact = exact
         return np.sort(found.places[0])
