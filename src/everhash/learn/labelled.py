@@ -53,12 +53,20 @@ class Labelled(Estimator):
     def numbers(self, labels: Iterable[Hashable]) -> NDArray[np.int64]:
         """Return each label's place in `labels_`."""
         self._require_fitted()
+        wanted = list(labels)
         try:
-            return np.array([self._numbers[label] for label in labels], np.int64)
-        except KeyError as error:
+            return np.array([self._numbers[label] for label in wanted], np.int64)
+        except (KeyError, TypeError):  # TypeError: what has no hash is no label
+            stranger = next(label for label in wanted if not self._knows(label))
             raise UnknownNameError(
-                f"label {error.args[0]!r} has not been seen", hint="labels_ lists those that have"
+                f"label {stranger!r} has not been seen", hint="labels_ lists those that have"
             ) from None
+
+    def _knows(self, label: Any) -> bool:
+        try:
+            return label in self._numbers
+        except TypeError:
+            return False
 
     def rename_label(self, old: Any, new: Any) -> Self:
         """Give a label another name, which no label has. Nothing else changes."""
