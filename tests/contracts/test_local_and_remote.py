@@ -19,8 +19,10 @@ from sklearn.datasets import load_digits
 
 import everhash
 from everhash import Collection, RemoteCollection
+from everhash.collection.api import CollectionApi
 from everhash.errors import EverhashError, ReadOnlyError, ServiceError
 from everhash.index.refresh import report_of
+from everhash.wire.options import WAYS
 from tests.unit.serve.serving import serving
 
 ALL, TRUTH = load_digits(return_X_y=True)
@@ -31,13 +33,15 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(30)
 KINDS: dict[str, dict[str, Any]] = {
     "home": {"labels_per_cycle": 4},
     "full": {"labels_per_cycle": 4, "coding": "full"},
-    "codes only": {"keep_features": False},
+    "codes only": {"labels_per_cycle": 4, "keep_features": "none", "likeness": False},
+    "unlabelled features": {"labels_per_cycle": 4, "keep_features": "unlabelled"},
     "gradient steps": {"method": "everhash-sgd", "labels_per_cycle": 4},
     "no codewords": {"method": "mihash"},
 }
-HERE_ONLY = {"hasher", "catch_up", "features", "held"}
-"""What has no place on the other side: the hasher, a reader's state, stored features, a lock."""
-FORGETTING = {"home", "full", "codes only"}
+HERE_ONLY = {"hasher", "catch_up", "features", "held", "wait"}
+"""What has no place on the other side: the hasher, a reader's state, stored features, a lock, and a
+refresh in the background, which `stats` tells of."""
+FORGETTING = {"home", "full", "codes only", "unlabelled features"}
 """Kinds whose learner takes rows back."""
 
 
@@ -127,7 +131,7 @@ def fill(twins: Twins) -> None:
     twins.both("learn", ALL[530:700], TRUTH[530:700])
     twins.both("forget", ALL[530:560], TRUTH[530:560])
     twins.both("forget", ALL[4:9], labels[4:9])
-    twins.both("label", [301, "text 1 é"], ["found", {8, "two"}])
+    twins.both("label", [301, "text 1 é"], ["found", {8, "two"}], teach=False)
     assert twins.both("remove", [0, 302, "text 0 é", 302]) == 3
 
 
@@ -143,6 +147,24 @@ def test_every_public_call_is_on_both_sides() -> None:
             inspect.signature(getattr(kind, name)) for kind in (Collection, RemoteCollection)
         )
         assert mine == theirs, name
+
+
+def test_both_sides_have_the_calls_of_the_protocol() -> None:
+    calls = [name for name, value in vars(CollectionApi).items() if inspect.isfunction(value)]
+    for name in set(calls) - {"__init__", "__subclasshook__"}:
+        wanted, *both = (
+            [
+                (parameter.name, parameter.kind, parameter.default)
+                for parameter in inspect.signature(getattr(kind, name)).parameters.values()
+            ]
+            for kind in (CollectionApi, Collection, RemoteCollection)
+        )
+        assert both == [wanted, wanted], name
+
+
+def test_both_sides_are_what_the_protocol_says(twins: Twins) -> None:
+    assert isinstance(twins.here, CollectionApi)
+    assert isinstance(twins.remote, CollectionApi)
 
 
 # All is well
@@ -220,17 +242,15 @@ def test_searches_find_the_same(twins: Twins) -> None:
     twins.both("search", PROBES[:2], 3)  # no label yet
     twins.both("search", PROBES, 7, "hamming")  # fewer than wanted
     fill(twins)
-    for rows, distance in (
-        (PROBES[:1], "hamming"),
-        (PROBES[:3], "asymmetric"),
-        (PROBES, "hamming"),
-    ):
-        twins.both("search", rows, 10, distance)
-        twins.both("search", rows, distance=distance, labels=[3, "x", ("pair", 2), b"raw"])
-        twins.both("search", rows, 4, distance, ids=[10, 301, 303, "text 1 é", "c", -3])
-        twins.both("search", rows, 20, distance, ids=[9, 301, 303, "c", -3])
-        twins.both("search", rows, np.int64(3), distance, ids=[11, 12, 303], labels=[1, 4])
-        twins.both("search", rows, 2, distance, explain=True)
+    for by in WAYS:
+        for rows in (PROBES[:1], PROBES[:3], PROBES):
+            twins.both("search", rows, 10, by)
+            twins.both("search", rows, by=by, labels=[3, "x", ("pair", 2), b"raw"])
+            twins.both("search", rows, 4, by, ids=[10, 301, 303, "text 1 é", "c", -3])
+            twins.both("search", rows, np.int64(3), by, ids=[11, 12, 303], labels=[1, 4])
+            twins.both("search", rows, 5, by, unlabelled=True)
+            twins.both("search", rows, 5, by, exact=True)
+            twins.both("search", rows, 2, by, explain=True)
     twins.both("search", PROBES[:2].astype(np.float64), 1000)
     twins.both("search", PROBES.tolist(), ids=[])
 
@@ -242,8 +262,11 @@ def test_searches_by_entries_find_the_same(twins: Twins) -> None:
     for names in ([1], [303, "text 1 é", 7], known[::5], [*known, *known[:600]], [], [1, 9999]):
         twins.both("search_like", names, 7)
     twins.both("search_like", [303, 4], 5, explain=True, labels=[1, 2], ids=None)
-    twins.both("search_like", [303, 4], 5, ids=[1, 2, 303])
-    for options in ({"distance": "hamming"}, {"distance": "cosine"}, {"k": 0}, {"k": 1.5}):
+    for by in WAYS:
+        twins.both("search_like", [303, 4], 5, by, ids=[1, 2, 303])
+        twins.both("search_like", [303, 4], 5, by, unlabelled=True)
+        twins.both("search_like", [303, 4], 5, by, exact=True)
+    for options in ({"by": "hamming"}, {"by": "cosine"}, {"k": 0}, {"k": 1.5}):
         twins.both("search_like", [304, 305], **options)
         twins.both("search_like", [1, 304], **options)
 
@@ -256,8 +279,133 @@ def test_searches_within_a_radius_find_the_same(twins: Twins) -> None:
     for rows in (PROBES[:1], PROBES):
         twins.both("search_radius", rows, 1)
         twins.both("search_radius", rows, -5.0, "asymmetric")
+        for by in ("meaning", "likeness", "auto"):
+            twins.both("search_radius", rows, 0.7, by)
+            twins.both("search_radius", rows, 0.2, by, labels=[3, "x"])
+            twins.both("search_radius", rows, 0.2, by, unlabelled=True)
+            twins.both("search_radius", rows, 0.2, by, ids=[10, 301, "c"], exact=True)
     twins.both("search_radius", PROBES[:2], float("inf"))
     twins.both("search_radius", PROBES[:1], 1, explain=True)
+
+
+@every_kind
+def test_labels_are_predicted_alike(twins: Twins) -> None:
+    assert isinstance(twins.both("predict", PROBES), EverhashError)
+    twins.both("learn", ALL[:100], TRUTH[:100])
+    for rows in (PROBES[:1], PROBES, np.concatenate([ALL, ALL])[:1050]):
+        twins.both("predict", rows)
+    twins.both("learn", ALL[:10], [f"name {i}" for i in range(10)])
+    twins.both("predict", PROBES)
+
+
+def test_names_are_predicted_alike(twins: Twins) -> None:
+    twins.both("learn", ALL[:100], [f"digit {i}" for i in TRUTH[:100]])
+    assert twins.both("predict", PROBES).dtype.kind == "U"
+
+
+# Labels and entries that change
+
+
+@every_kind
+@pytest.mark.parametrize("teach", [True, False])
+def test_labels_are_given_and_taken_alike(twins: Twins, teach: bool) -> None:
+    fill(twins)
+    for ids, y in (
+        ([303, 304], ["zero", "zeros"]),
+        ([305, 1, "a"], [{1, "zeroes"}, "zeros", b"raw"]),
+        ([301, 310], [("pair", 2), 7]),
+    ):
+        twins.both("label", ids, y, teach=teach)
+    twins.both("unlabel", [303, 1, 400], teach=teach)
+    twins.both("unlabel", [2, 3], teach=not teach)
+    twins.both("unlabel", [], teach=teach)
+    for name in ("stats", "labels", "entries"):
+        twins.both(name)
+    twins.both("search", PROBES, 5)
+
+
+@every_kind
+@pytest.mark.parametrize("teach", [True, False])
+def test_entries_are_replaced_alike(twins: Twins, teach: bool) -> None:
+    fill(twins)
+    twins.both("attach", [1, 303], payloads=["kept", {"n": 3}], thumbnails=[GIF, None])
+    twins.both("update", [1, 303, "a"], ALL[800:803], teach=teach)
+    twins.both("update", list(range(310, 340)), ALL[800:830], teach=teach)
+    twins.both("attachments", [1, 303])
+    several: list[Any] = [f"new {i}" for i in range(28)]
+    for ids in ([1, 304, "new"], [2, 305, *several]):
+        y = [3, None, "brand new", *[4] * (len(ids) - 3)]
+        payloads = [f"of {one}" for one in ids]
+        twins.both("upsert", ALL[900 : 900 + len(ids)], ids, y, payloads=payloads, teach=teach)
+        twins.both("upsert", ALL[901 : 901 + len(ids)], ids, teach=teach)
+    for name in ("stats", "labels", "entries"):
+        twins.both(name)
+    twins.both("attachments", [1, 2, "new"])
+    twins.both("search", PROBES, 5)
+
+
+@every_kind
+def test_ids_are_free_again_alike(twins: Twins) -> None:
+    fill(twins)
+    assert twins.both("remove", [7, "a"]) == 2
+    assert not twins.both("has", [7, "a"]).any()
+    assert twins.both("add", ALL[:2], [7, "a"]) == [7, "a"]
+    twins.both("get", [7, "a"])
+    twins.both("entries")
+
+
+@every_kind
+def test_labels_themselves_change_alike(twins: Twins) -> None:
+    fill(twins)
+    twins.both("rename_label", 3, "three")
+    twins.both("rename_label", ("pair", 2), (b"pair", 2))
+    twins.both("merge_labels", "x", "three")
+    twins.both("merge_labels", "odd", 1)
+    twins.both("drop_label", "y")
+    twins.both("drop_label", 4)
+    for name in ("stats", "labels", "entries"):
+        twins.both(name)
+    for some in ((0, 3), (2, 9), (9,), (99,)):
+        twins.both("labels", *some)
+    twins.both("search", PROBES, 5, labels=["three", 1])
+    twins.both("search", PROBES[:2], labels=[4])
+    twins.both("predict", PROBES)
+    twins.both("ingest", ALL[:3], [4, "y", "fresh"])
+    twins.both("labels")
+
+
+def test_changes_of_labels_are_refused_alike(twins: Twins) -> None:
+    fill(twins)
+    for label in ("nobody", 999, None, [1], float("nan"), object(), ("no", "body")):
+        assert isinstance(twins.both("rename_label", label, "new name"), EverhashError)
+        assert isinstance(twins.both("merge_labels", label, 1), EverhashError)
+        assert isinstance(twins.both("merge_labels", 1, label), EverhashError)
+        assert isinstance(twins.both("drop_label", label), EverhashError)
+    for label in (None, [1], float("nan"), object(), frozenset()):
+        assert isinstance(twins.both("rename_label", 3, label), EverhashError)
+    assert isinstance(twins.both("rename_label", 3, 1), EverhashError)
+    assert isinstance(twins.both("merge_labels", 1, 1), EverhashError)
+    for name in ("labels", "stats"):
+        twins.both(name)
+
+
+def test_replacements_are_refused_alike(twins: Twins) -> None:
+    fill(twins)
+    for ids in ([0], ["nobody"], [1.5], "ab", [None], [2**63], [""], [1, 2]):
+        assert isinstance(twins.both("update", ids, ALL[:1]), EverhashError)
+    assert isinstance(twins.both("update", [1, 1], ALL[:2]), EverhashError)
+    for rows in BAD_ROWS:
+        n = len(rows) if isinstance(rows, list | np.ndarray) else 1
+        assert isinstance(twins.both("update", list(range(1, 1 + n)), rows), EverhashError)
+        assert isinstance(twins.both("upsert", rows, list(range(1, 1 + n))), EverhashError)
+        assert isinstance(twins.both("predict", rows), EverhashError)
+    for bad in ([1], [1, 1], "ab", [1.5, 2], [None, 1], ["", "b"]):
+        assert isinstance(twins.both("upsert", ALL[:2], bad), EverhashError)
+    for labels in BAD_LABELS:
+        assert isinstance(twins.both("upsert", ALL[:2], [1, 2], labels), EverhashError)
+    for ids in ([0], ["nobody"], [1.5], "ab", [1, 1]):
+        assert isinstance(twins.both("unlabel", ids), EverhashError)
+    twins.both("stats")
 
 
 def test_more_queries_than_a_request_may_have_find_the_same(twins: Twins) -> None:
@@ -371,7 +519,7 @@ BAD_LABELS: list[Any] = [
     [1, {2, float("nan")}],
     [float("inf"), 1],
     np.zeros((2, 2)),
-    np.array([1.0, np.nan]),
+    np.array([1.0, np.inf]),
     [1, {"a": 1}],
     [1, frozenset({frozenset()})],
 ]
@@ -381,8 +529,8 @@ BAD_IDS: list[Any] = [
     [1],
     [1, 1],
     [5, 2000],
-    [0, 2001],
-    ["text 0 é", 2002],
+    [1, 2001],
+    ["text 1 é", 2002],
     [1.5, 2],
     [True, 2003],
     ["", "b"],
@@ -461,9 +609,9 @@ def test_options_that_cannot_be_used_are_refused_alike(twins: Twins) -> None:
     for rows in (PROBES[:1], PROBES):
         for k in (0, -1, 1.5, "3", None, True, 1001, 10**30, np.float32(2)):
             assert isinstance(twins.both("search", rows, k), EverhashError)
-        for distance in ("cosine", "", None, 3):
-            assert isinstance(twins.both("search", rows, 3, distance), EverhashError)
-            assert isinstance(twins.both("search_radius", rows, 3, distance), EverhashError)
+        for by in ("cosine", "", None, 3):
+            assert isinstance(twins.both("search", rows, 3, by), EverhashError)
+            assert isinstance(twins.both("search_radius", rows, 3, by), EverhashError)
         for r in ("3", None, float("nan")):
             assert isinstance(twins.both("search_radius", rows, r), EverhashError)
         for labels in ([999], ["nobody"], [1, None], [("no", "body")], "x y"):
@@ -479,6 +627,15 @@ def test_more_rows_than_a_request_may_have_are_written_in_several(twins: Twins) 
     twins.both("attach", range(10_003), payloads=[None, 7] * 5001 + [None])
     assert twins.both("remove", range(0, 10_003, 4000)) == 3
     assert len(twins.both("get", [1, 3, 10_002])) == 3
+    many = [name for name in range(10_003) if name % 4000]
+    rows = rows[: len(many)]
+    assert len(twins.both("upsert", rows, [*many[1:], "new"], teach=False)) == len(many)
+    twins.both("update", [*many[1:], "new"], rows[::-1], teach=False)
+    assert twins.both("label", many, ["one"] * len(many), teach=False).labelled == len(many)
+    for ids in ([*many, many[0]], [*many[1:], many[-1], "new"]):
+        assert isinstance(twins.both("unlabel", ids), EverhashError)
+        assert isinstance(twins.both("label", ids, [1] * len(ids)), EverhashError)
+    assert twins.both("unlabel", [*many[1:]], teach=False) == len(many) - 1
 
 
 def test_payloads_come_with_matches(twins: Twins) -> None:
@@ -548,6 +705,9 @@ def test_connect_waits_for_a_service_that_is_opening(monkeypatch: pytest.MonkeyP
 # Any history
 
 
+NAMES: list[Any] = [1, 3, "new", "news", ("a", 1), "other"]
+
+
 class Histories(RuleBasedStateMachine):
     """Calls in any order, on both sides."""
 
@@ -559,6 +719,7 @@ class Histories(RuleBasedStateMachine):
         self.rng = np.random.default_rng(seed)
         self.forgets = kind in FORGETTING
         self.ids: list[Any] = []
+        self.free: list[Any] = []
         self.learned: list[tuple[int, int]] = []
         self.named = 0
 
@@ -579,17 +740,21 @@ class Histories(RuleBasedStateMachine):
         labels = [
             int(TRUTH[row]) if there else None for row, there in zip(rows, known, strict=True)
         ]
-        ids = [f"{self.named + i}" for i in range(n)] if named else None
-        self.named += n  # an id is never used again, not even that of a removed entry
+        ids = self.new_ids(n) if named else None
         if learn:
-            self.ids += self.call("ingest", ALL[rows], labels, ids)
-            self.learned += [
-                (int(row), label)
-                for row, label in zip(rows, labels, strict=True)
-                if label is not None
-            ]
+            self.added(self.call("ingest", ALL[rows], labels, ids))
         else:
-            self.ids += self.call("add", ALL[rows], ids, labels)
+            self.added(self.call("add", ALL[rows], ids, labels))
+
+    def new_ids(self, n: int) -> list[Any]:
+        """Return ids that no entry has; some of them had been removed."""
+        again, self.free = self.free[:n], self.free[n:]
+        fresh = [f"{self.named + i}" for i in range(n - len(again))]
+        self.named += n
+        return [*again, *fresh]
+
+    def added(self, ids: Any) -> None:
+        self.ids += [one for one in ids if one not in self.ids]
 
     @rule(n=st.integers(1, 30))
     def learn(self, n: int) -> None:
@@ -613,16 +778,61 @@ class Histories(RuleBasedStateMachine):
         assert isinstance(self.call("forget", rows, [label] * n), EverhashError)
 
     @precondition(lambda self: self.ids)
-    @rule(n=st.integers(1, 5), label=st.sampled_from(["new", ("a", 1), {2, "b"}]))
-    def label(self, n: int, label: Any) -> None:
-        some = self.ids[:n]
-        self.call("label", some, [label] * len(some))
+    @rule(
+        n=st.integers(1, 5),
+        label=st.sampled_from(["new", ("a", 1), {2, "b"}, "news"]),
+        teach=st.booleans(),
+    )
+    def label(self, n: int, label: Any, teach: bool) -> None:
+        some = self.some(n)
+        self.call("label", some, [label] * len(some), teach=teach)
+
+    @precondition(lambda self: self.ids)
+    @rule(n=st.integers(1, 5), teach=st.booleans())
+    def unlabel(self, n: int, teach: bool) -> None:
+        self.call("unlabel", self.some(n), teach=teach)
+
+    @precondition(lambda self: self.ids)
+    @rule(n=st.integers(1, 12), named=st.integers(0, 4), teach=st.booleans())
+    def upsert(self, n: int, named: int, teach: bool) -> None:
+        ids = [*self.some(n), *self.new_ids(named)]
+        rows = self.rows(len(ids))
+        labels = [int(label) if label % 2 else None for label in TRUTH[rows]]
+        done = self.call("upsert", ALL[rows], ids, labels, teach=teach)
+        if isinstance(done, EverhashError):
+            self.free += ids[len(ids) - named :]
+        else:
+            self.added(done)
+
+    @precondition(lambda self: self.ids)
+    @rule(n=st.integers(1, 12), teach=st.booleans())
+    def update(self, n: int, teach: bool) -> None:
+        some = self.some(n)
+        self.call("update", some, ALL[self.rows(len(some))], teach=teach)
+
+    @rule(label=st.sampled_from(NAMES), other=st.sampled_from(NAMES))
+    def change_labels(self, label: Any, other: Any) -> None:
+        self.call("rename_label", label, other)
+
+    @rule(label=st.sampled_from(NAMES), other=st.sampled_from(NAMES))
+    def merge(self, label: Any, other: Any) -> None:
+        self.call("merge_labels", label, other)
+
+    @rule(label=st.sampled_from(NAMES))
+    def drop(self, label: Any) -> None:
+        self.call("drop_label", label)
 
     @precondition(lambda self: self.ids)
     @rule(n=st.integers(1, 5))
     def remove(self, n: int) -> None:
         gone, self.ids = self.ids[:n], self.ids[n:]
         self.call("remove", gone)
+        self.free += gone
+
+    def some(self, n: int) -> list[Any]:
+        """Return ids of some entries, each once."""
+        order = self.rng.permutation(len(self.ids))[:n]
+        return [self.ids[i] for i in order]
 
     @rule()
     def refresh(self) -> None:
@@ -631,8 +841,10 @@ class Histories(RuleBasedStateMachine):
     @rule(n=st.sampled_from([1, 3, 20]), k=st.integers(1, 50), r=st.floats(-50, 50))
     def search(self, n: int, k: int, r: float) -> None:
         rows = ALL[self.rows(n)]
-        self.call("search", rows, k)
+        for by in WAYS:
+            self.call("search", rows, k, by)
         self.call("search_radius", rows, r, "asymmetric")
+        self.call("predict", rows)
 
     @rule()
     def look(self) -> None:

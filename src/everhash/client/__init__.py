@@ -1,6 +1,8 @@
 """A collection behind a service, used as if it were here.
 
 remote.py         `connect` and `RemoteCollection`: start reading here
+writing.py        its calls that change something
+reading.py        its calls that change nothing
 requests.py       rows, labels and ids on their way out
 answers.py        entries, labels and reports on their way in; matches are everhash.wire.matches
 paging.py         what takes several requests: many ids, pages, a job

@@ -9,12 +9,16 @@ import re
 from dataclasses import fields
 from typing import Any
 
+from numpy.typing import NDArray
+
 from everhash.collection.attachments import image_type
 from everhash.collection.labels import LabelInfo
+from everhash.collection.learning import NewLabel
 from everhash.index.entries import Entry
 from everhash.index.refresh import RefreshReport
 from everhash.wire.ids import Id, as_id
 from everhash.wire.labels import label_from_json
+from everhash.wire.matches import objects, read_label
 from everhash.wire.values import read_count, read_flag, read_list, read_number, read_signs
 
 MAX_ENTRIES = 2**31
@@ -31,6 +35,7 @@ def entry_of(said: dict[str, Any]) -> Entry:
         tuple(label_from_json(label) for label in read_list(said["labels"])),
         None if home is None else read_count(home),
         None if code is None else read_signs(code) > 0,
+        read_label(said["guess"]),
     )
 
 
@@ -53,6 +58,25 @@ def label_info_of(said: dict[str, Any]) -> LabelInfo:
         _maybe(said["accuracy"], most=1),
         None if codeword is None else read_signs(codeword),
     )
+
+
+def new_labels(said: Any) -> list[NewLabel]:
+    """Read labels that were not known before."""
+    return [
+        NewLabel(
+            label_from_json(one["label"]),
+            tuple(label_from_json(near) for near in read_list(one["near"])),
+        )
+        for one in read_list(said)
+    ]
+
+
+def predicted(said: dict[str, Any], n: int) -> NDArray[Any]:
+    """Read the likeliest labels of n rows, as an array of the type a collection gives them."""
+    labels = objects([label_from_json(label) for label in read_list(said["labels"], n)])
+    if not re.fullmatch(r"object|bool|u?int64|float64|<U\d{1,4}", said["dtype"], re.ASCII):
+        raise ValueError("no type of labels")
+    return labels.astype(said["dtype"])
 
 
 def report_of(said: dict[str, Any]) -> RefreshReport:

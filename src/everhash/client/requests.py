@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from everhash.client.session import ApiCall, ServiceLimits, as_json
 from everhash.codes import Codes
 from everhash.collection.attachments import as_blobs
-from everhash.errors import InputError, OptionError, UnknownNameError
+from everhash.errors import IdError, InputError, LabelError, OptionError, UnknownNameError
 from everhash.index.ids import Ids
 from everhash.stream import Labels, as_label, as_labels, as_rows
 from everhash.wire.arrow import write_rows
@@ -62,9 +62,22 @@ def row_batch(
     rows = as_rows(X)
     n = len(rows)
     labels = as_labels(y, n)
-    given = None if ids is None else plain_ids(Ids().check(ids, n))
+    given = None if ids is None else plain_ids(Ids().check(ids, n, _nobody))
     texts, pictures = _attachments(payloads, thumbnails, n)
     return RowBatch(rows, None if y is None else labels_json(labels, n), given, texts, pictures)
+
+
+def _nobody(places: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Say of ids that no entry has them: that is for the service to know."""
+    return np.zeros(len(places), np.bool_)
+
+
+def update_batch(ids: Iterable[Any], X: ArrayLike, limits: ServiceLimits) -> RowBatch:
+    """Return other rows for entries."""
+    names, rows = each_once(ids, limits), as_rows(X)
+    if len(names) != len(rows):
+        raise IdError(f"{len(rows)} rows but {len(names)} ids", hint="give one id a row")
+    return RowBatch(rows, None, names, None, None)
 
 
 def learned_batch(X: ArrayLike, y: Any) -> RowBatch:
@@ -72,19 +85,26 @@ def learned_batch(X: ArrayLike, y: Any) -> RowBatch:
     rows = as_rows(X)
     labels = as_labels(y, len(rows))
     for label in labels.values:
-        _known_label(label)
+        known_label(label)
     return row_batch(rows, labels)
 
 
 def write_calls(
-    path: str, batch: RowBatch, limits: ServiceLimits
+    path: str, batch: RowBatch, limits: ServiceLimits, teach: bool | None
 ) -> Iterator[tuple[RowBatch, ApiCall]]:
-    """Yield the requests that write rows, each with its part of them."""
+    """Yield the requests that write rows, each with its part of them.
+
+    `teach` is sent where it is not None: beside the rows, which a table has no place for.
+    """
+    query = None if teach is None else {"teach": bool(teach)}
     sizes = 4 * batch.rows.shape[1] + _sizes(batch.payloads, batch.thumbnails, len(batch.rows))
     for rows in slices(sizes, limits.rows, limits.body):
         some = batch.part(rows)
         text = len(some.rows) <= FEW and DIGITS * some.rows.size < limits.body // 2
-        yield some, ApiCall(path, *((_json(some), JSON) if text else (_table(some), ARROW)))
+        yield (
+            some,
+            ApiCall(path, *((_json(some), JSON) if text else (_table(some), ARROW)), query=query),
+        )
 
 
 def _json(batch: RowBatch) -> bytes:
@@ -128,6 +148,19 @@ def labels_json(labels: Labels, n: int) -> list[Any]:
 def ids_of(ids: Iterable[Any]) -> list[Id]:
     """Return ids as JSON has them."""
     return plain_ids(as_ids(ids))
+
+
+def each_once(ids: Iterable[Any], limits: ServiceLimits) -> list[Id]:
+    """Return ids; a service cannot tell that one stands in two requests."""
+    names = ids_of(ids)
+    if len(names) > limits.rows and len(set(names)) < len(names):
+        raise LabelError("an id is given twice", hint="name each entry once")
+    return names
+
+
+def label_json(label: Any) -> Any:
+    """Return a new label as JSON has it."""
+    return label_to_json(as_label(label))
 
 
 def attach_calls(
@@ -193,13 +226,14 @@ def filters_json(labels: Iterable[Hashable] | None, ids: Iterable[Any] | None) -
     """Return what narrows a search, as JSON has it."""
     content: dict[str, Any] = {}
     if labels is not None:
-        content["labels"] = [_known_label(label) for label in labels]
+        content["labels"] = [known_label(label) for label in labels]
     if ids is not None:
         content["within"] = ids_of(ids)
     return content
 
 
-def _known_label(label: Any) -> Any:
+def known_label(label: Any) -> Any:
+    """Return a label as JSON has it, one that an entry may have."""
     try:
         return label_to_json(as_label(label))
     except InputError:  # so no entry can have it
@@ -228,6 +262,16 @@ def search_calls(
             yield ApiCall(path, as_json({"rows": part.tolist(), **options}), accept=accept)
         else:
             yield ApiCall(path, _npy(part), NPY, accept, query)
+
+
+def row_calls(
+    path: str, rows: NDArray[np.float32], limits: ServiceLimits
+) -> Iterator[tuple[int, ApiCall]]:
+    """Yield as few requests of rows alone as they fit in, each with the number of its rows."""
+    step = max(1, min(limits.queries, limits.body // 2 // rows[0].nbytes))
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
+        yield len(part), ApiCall(path, _npy(part), NPY)
 
 
 def entry_search_calls(

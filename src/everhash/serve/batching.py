@@ -37,7 +37,7 @@ class WaitingQuery:
 
     row: NDArray[np.float32]
     k: int
-    distance: str
+    by: str
     future: asyncio.Future[bytes]
 
 
@@ -58,10 +58,10 @@ class SearchBatcher:
         self._busy = False
         """Whether a batch grows or is being searched."""
 
-    async def nearest(self, row: NDArray[np.float32], k: int, distance: str) -> bytes:
+    async def nearest(self, row: NDArray[np.float32], k: int, by: str) -> bytes:
         """Return the answer to one query, a (1, d) row, as JSON."""
         loop = asyncio.get_running_loop()
-        query = WaitingQuery(row, k, distance, loop.create_future())
+        query = WaitingQuery(row, k, by, loop.create_future())
         self._waiting.append(query)
         if not self._busy:
             self._busy = True
@@ -104,11 +104,11 @@ def search_all(batch: list[WaitingQuery], search: Search) -> list[Result]:
     results: dict[int, Result] = {}
     groups: dict[tuple[int, str], list[int]] = defaultdict(list)
     for number, query in enumerate(batch):
-        groups[query.k, query.distance].append(number)
-    for (k, distance), numbers in groups.items():
+        groups[query.k, query.by].append(number)
+    for (k, by), numbers in groups.items():
         rows = np.concatenate([batch[number].row for number in numbers])
         try:
-            answers: list[Any] = _answers(search(rows, k, distance), len(numbers))
+            answers: list[Any] = _answers(search(rows, k, by), len(numbers))
         except Exception:  # whoever is to blame, the others get their answers
             answers = [_alone(batch[number], search) for number in numbers]
         results.update(zip(numbers, answers, strict=True))
@@ -117,7 +117,7 @@ def search_all(batch: list[WaitingQuery], search: Search) -> list[Result]:
 
 def _alone(query: WaitingQuery, search: Search) -> Result:
     try:
-        return _answers(search(query.row, query.k, query.distance), 1)[0]
+        return _answers(search(query.row, query.k, query.by), 1)[0]
     except Exception as error:
         return error
 

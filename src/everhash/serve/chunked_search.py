@@ -22,6 +22,7 @@ from everhash.matches import Matches
 from everhash.serve import limits
 from everhash.serve.encoding import to_json
 from everhash.serve.errors import ClientGoneError
+from everhash.wire import match_tables
 from everhash.wire import matches as wire
 from everhash.wire.matches import FlatMatches
 
@@ -127,7 +128,7 @@ class _Answer:
 
     def _encoded(self) -> bytes:
         if self._plan.arrow:
-            return wire.to_arrow(FlatMatches.joined(self._flat))
+            return match_tables.to_arrow(FlatMatches.joined(self._flat))
         answer = {"matches": self._queries, "columns": self._columns}
         return to_json(answer)
 

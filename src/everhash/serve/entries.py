@@ -60,15 +60,21 @@ def _entry(entry: Entry, attachment: Attachment, *, codes: bool) -> dict[str, An
         "home": entry.home,
         "payload": attachment.payload,
         "thumbnail": attachment.thumbnail is not None,
+        "guess": None if entry.guess is None else label_to_json(entry.guess),
     }
     code = None if entry.code is None else entry.code.astype(np.int8).tolist()
     return {**described, "code": code} if codes else described
 
 
+def count_labels(collection: Collection) -> int:
+    """Return how many labels there are; those that were merged or dropped are gone."""
+    return sum(label is not None for label in collection.hasher.labels_)
+
+
 def labels_page(collection: Collection, start: int, limit: int) -> dict[str, Any]:
     """Return labels in order of arrival."""
     with collection.held():
-        total = len(collection.hasher.words_)
+        total = count_labels(collection)
         infos = collection.labels(min(start, total), min(start + limit, total))
     labels = [
         {

@@ -18,7 +18,10 @@ FIRST_IDS = 20
 """Ids that an event names."""
 FIRST_LABELS = 100
 """New labels that an event names."""
-TYPES = ("stats", "learned", "forgotten", "added", "labelled", "removed", "refreshed")
+TYPES = (
+    *("stats", "learned", "forgotten", "added", "updated", "labelled", "unlabelled", "removed"),
+    *("renamed", "merged", "dropped", "refreshed"),
+)
 Event = tuple[str, dict[str, Any]]
 """Its type and its data."""
 

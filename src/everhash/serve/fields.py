@@ -26,10 +26,9 @@ from everhash.errors import (
 )
 from everhash.serve import limits
 from everhash.stream import as_label
-from everhash.wire.ids import ID_CHARACTERS
+from everhash.wire.ids import ID_CHARACTERS, is_unicode
 from everhash.wire.labels import label_from_json
-from everhash.wire.matches import is_unicode
-from everhash.wire.options import DISTANCES, check_distance, check_k, check_radius
+from everhash.wire.options import WAYS, check_by, check_k, check_radius
 
 
 def _rows(rows: list[list[float]]) -> NDArray[Any]:
@@ -139,6 +138,7 @@ Ids = Annotated[list[Any], _many, AfterValidator(_ids), _array(ID)]
 PageIds = Annotated[list[Any], _page, AfterValidator(_ids), _array(ID, limits.PAGE)]
 QueryIds = Annotated[list[Any], _few, AfterValidator(_ids), _array(ID, limits.QUERIES)]
 Label = Annotated[Any, WithJsonSchema(LABEL)]
+OneLabel = Annotated[Any, AfterValidator(read_label), WithJsonSchema(LABEL)]
 Labels = Annotated[list[Any], _many, AfterValidator(_labels), _array(LABEL)]
 RowLabels = Annotated[list[Any], _many, AfterValidator(_row_labels), _array(ROW_LABEL)]
 Payload = Annotated[Any, WithJsonSchema(PAYLOAD)]
@@ -150,8 +150,8 @@ K = Annotated[
     WithJsonSchema({"type": "integer", "minimum": 1, "maximum": library.RESULTS}),
 ]
 Radius = Annotated[float, BeforeValidator(check_radius), WithJsonSchema({"type": "number"})]
-Distance = Annotated[
+By = Annotated[
     str,
-    BeforeValidator(check_distance),
-    WithJsonSchema({"type": "string", "enum": list(DISTANCES)}),
+    BeforeValidator(check_by),
+    WithJsonSchema({"type": "string", "enum": list(WAYS)}),
 ]

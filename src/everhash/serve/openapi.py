@@ -10,12 +10,13 @@ from pydantic.json_schema import models_json_schema
 
 import everhash
 from everhash.index.refresh import RefreshReport
-from everhash.serve import limits, schemas
+from everhash.serve import answer_schemas, limits
 from everhash.serve.endpoints import MODELS
 from everhash.serve.errors import MEANINGS
 from everhash.serve.events import TYPES
+from everhash.wire.examples import REPORT
 from everhash.wire.media import EVENTS, JSON
-from everhash.wire.routes import REPORT, Route
+from everhash.wire.routes import Route
 
 REFERENCE = "#/components/schemas/{model}"
 SECRETS = {
@@ -33,7 +34,7 @@ EVENT: dict[str, Any] = {
 PROBLEM = {
     "error": {
         "code": "DimensionError",
-        "message": "X has 3 features, but OnlineHasher is expecting 4 features as input",
+        "message": "X has 3 features, but this index is expecting 4 features as input",
         "hint": "embed the data as before, or start a new one",
         "status": 422,
         "exit": 2,
@@ -61,7 +62,7 @@ def describe_route(route: Route) -> dict[str, Any]:
 def _responses(route: Route) -> dict[int | str, dict[str, Any]]:
     responses: dict[int | str, dict[str, Any]] = {
         status: {
-            "model": schemas.Problem,
+            "model": answer_schemas.Problem,
             "description": text,
             "content": {JSON: {"example": PROBLEM}},
         }
@@ -74,7 +75,7 @@ def _responses(route: Route) -> dict[int | str, dict[str, Any]]:
     example = limits.TABLE if route.example is None else route.example.answer
     status = 200 if route.example is None else route.example.status
     responses[status] = {
-        "model": getattr(schemas, str(route.answer)),
+        "model": getattr(answer_schemas, str(route.answer)),
         "description": route.summary,
         "content": {JSON: {"example": example}},
     }
@@ -82,7 +83,7 @@ def _responses(route: Route) -> dict[int | str, dict[str, Any]]:
         report = {"model": RefreshReport, "description": "What a refresh would do."}
         responses[200] = {**report, "content": {JSON: {"example": REPORT}}}
     if route.path == "/ready":
-        closed = {"model": schemas.Ready, "description": "Being opened or closed."}
+        closed = {"model": answer_schemas.Ready, "description": "Being opened or closed."}
         responses[503] = {**closed, "content": {JSON: {"example": {"ready": False}}}}
     return responses
 

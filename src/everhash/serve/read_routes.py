@@ -8,19 +8,24 @@ from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from fastapi import Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
+from numpy.typing import NDArray
 
 from everhash.collection.attachments import image_type
 from everhash.collection.collection import Collection
 from everhash.errors import EverhashError, IdError, UnknownNameError
 from everhash.serve import entries, limits, metrics
+from everhash.serve.chunked_search import FIRST_CHUNK
 from everhash.serve.encoding import to_json
 from everhash.serve.endpoints import Endpoint, parse
 from everhash.serve.events import encode
 from everhash.serve.service import Service
 from everhash.serve.snapshots import Snapshots
+from everhash.stream import as_rows
 from everhash.wire.ids import ID_CHARACTERS, Id, as_id
+from everhash.wire.labels import label_to_json
 from everhash.wire.media import EVENTS, JSON, SQLITE
 
 Start = Annotated[int, Query(ge=0, lt=2**63, description="Where the page starts.")]
@@ -52,6 +57,17 @@ def read_endpoints(service: Service) -> dict[str, Endpoint]:
         ids = (await parse(service, request.scope)).ids
         return await _json(service, lambda collection: {"has": collection.has(ids).tolist()})
 
+    async def predict(request: Request) -> Response:
+        rows = as_rows((await parse(service, request.scope)).rows)
+        parts = []
+        for start in range(0, len(rows), FIRST_CHUNK):  # each row has a number for every label
+            chunk = rows[start : start + FIRST_CHUNK]
+            parts.append(await service.search(partial(_likeliest, rows=chunk)))
+        labels = np.concatenate(parts)
+        named = [label_to_json(label) for label in labels.tolist()]
+        answer = {"labels": named, "dtype": str(labels.dtype)}
+        return Response(to_json(answer), media_type=JSON)
+
     async def thumbnail(
         request: Request,
         name: Annotated[str, Query(alias="id", max_length=ID_CHARACTERS)],
@@ -73,6 +89,7 @@ def read_endpoints(service: Service) -> dict[str, Endpoint]:
         "/entries": list_entries,
         "/get": get,
         "/has": has,
+        "/predict": predict,
         "/thumbnail": thumbnail,
         "/jobs/{job}": jobs,
     }
@@ -131,6 +148,10 @@ async def _json(service: Service, read: Callable[[Collection], dict[str, Any]]) 
     """Answer with what a call returns, encoded by the thread that makes it."""
     content = await service.read(lambda c: to_json(read(c)))
     return Response(content, media_type=JSON)
+
+
+def _likeliest(collection: Collection, rows: NDArray[np.float32]) -> NDArray[Any]:
+    return collection.predict(rows)
 
 
 def _picture(collection: Collection, entry: Id) -> bytes:

@@ -12,10 +12,16 @@ from fastapi.responses import Response
 from numpy.typing import NDArray
 
 from everhash.collection.collection import Collection
+from everhash.collection.search_calls import READING
 from everhash.errors import InputError, OptionError
 from everhash.matches import Matches
 from everhash.serve import schemas
-from everhash.serve.chunked_search import RADIUS_CELLS, Queries, SearchPlan, check_explained
+from everhash.serve.chunked_search import (
+    RADIUS_CELLS,
+    Queries,
+    SearchPlan,
+    check_explained,
+)
 from everhash.serve.endpoints import Endpoint, Reply, parse
 from everhash.serve.service import Service
 from everhash.stream import as_rows
@@ -34,13 +40,13 @@ async def search(service: Service, scope: Any, receive: Any) -> Reply:
     else:
         queries = _rows(service, request.rows)
         if len(queries) == 1 and not arrow and _is_plain(request):
-            return await service.nearest(queries, request.k, request.distance), JSON
+            return await service.nearest(queries, request.k, request.by), JSON
     _check_explain(request, arrow=arrow)
+    like = request.ids is not None
     sizes = request.k.bit_length(), len(request.within or ()).bit_length()
-    kind = (sizes, request.ids is None, request.distance, request.explain, request.payloads)
-    reads_file = request.payloads or request.ids is not None
     find = partial(_nearest, request=request)
-    plan = SearchPlan(find, kind, arrow, request.explain, reads_file)
+    reads_file = like or _reads_file(request)
+    plan = SearchPlan(find, (sizes, like, *_kind(request)), arrow, request.explain, reads_file)
     return await service.chunked.find(queries, plan, receive), ARROW if arrow else JSON
 
 
@@ -51,15 +57,8 @@ def _nearest(
         check_explained(len(queries) * min(request.k, len(collection)), collection)
     find: Callable[..., Matches]
     find = collection.search_like if isinstance(queries, list) else collection.search
-    return find(
-        queries,
-        request.k,
-        request.distance,
-        labels=request.labels,
-        ids=request.within,
-        explain=request.explain,
-        payloads=request.payloads,
-    )
+    options = {"explain": request.explain, "payloads": request.payloads, **_filters(request)}
+    return find(queries, request.k, request.by, **options)
 
 
 async def search_radius(service: Service, scope: Any, receive: Any) -> Reply:
@@ -69,15 +68,16 @@ async def search_radius(service: Service, scope: Any, receive: Any) -> Reply:
     queries = _rows(service, request.rows)
     _check_explain(request, arrow=arrow)
     most = max(1, RADIUS_CELLS // max(1, await service.search(len)))  # each may find all there are
-    kind = ("radius", request.distance, request.explain, request.payloads)
     find = partial(_within, request=request)
-    plan = SearchPlan(find, kind, arrow, request.explain, request.payloads, most)
+    kind, reads_file = ("radius", *_kind(request)), _reads_file(request)
+    plan = SearchPlan(find, kind, arrow, request.explain, reads_file, most)
     return await service.chunked.find(queries, plan, receive), ARROW if arrow else JSON
 
 
 def _within(collection: Collection, queries: Queries, *, request: schemas.RadiusRequest) -> Matches:
     """Return all entries within a radius; they are explained only if they are not too many."""
-    find = partial(collection.search_radius, queries, request.r, request.distance)
+    search: Callable[..., Matches] = collection.search_radius
+    find = partial(search, queries, request.r, request.by, **_filters(request))
     if request.explain:
         check_explained(int(find().counts.sum()), collection)
     return find(explain=request.explain, payloads=request.payloads)
@@ -104,13 +104,32 @@ def _rows(service: Service, rows: Any) -> NDArray[np.float32]:
     service.collection  # noqa: B018 - the dimension is not known before it is open
     if rows is None:
         raise InputError("field 'rows' is missing", hint="or search by entries with 'ids'")
-    return as_rows(rows, service.dim, service.owner)
+    return as_rows(rows, service.dim, "this index")
 
 
 def _is_plain(request: schemas.SearchRequest) -> bool:
     """Whether a search can be made together with others."""
-    filtered = request.labels is not None or request.within is not None
-    return not (filtered or request.explain or request.payloads)
+    filtered = request.labels is not None or request.within is not None or request.unlabelled
+    return not (filtered or request.explain or _reads_file(request))
+
+
+def _reads_file(request: schemas.FilteredRequest) -> bool:
+    """Whether payloads or features are read, which may wait for a commit."""
+    return request.payloads or request.exact or request.by in READING
+
+
+def _filters(request: schemas.FilteredRequest) -> dict[str, Any]:
+    return {
+        "labels": request.labels,
+        "ids": request.within,
+        "unlabelled": request.unlabelled,
+        "exact": request.exact,
+    }
+
+
+def _kind(request: schemas.FilteredRequest) -> tuple[Any, ...]:
+    """Return on what it depends how long a query takes."""
+    return request.by, request.exact, request.explain, request.payloads
 
 
 def _check_explain(request: Any, *, arrow: bool) -> None:

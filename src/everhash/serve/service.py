@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -20,11 +21,12 @@ from numpy.typing import NDArray
 import everhash
 from everhash import kernels
 from everhash.collection.collection import Collection
-from everhash.errors import EverhashError, ReadOnlyError
+from everhash.errors import EverhashError, OptionError, ReadOnlyError, StoreError
 from everhash.index.refresh import RefreshReport
 from everhash.matches import Matches
 from everhash.serve.batching import SearchBatcher
 from everhash.serve.chunked_search import ChunkedSearch
+from everhash.serve.entries import count_labels
 from everhash.serve.errors import RefusedError, busy
 from everhash.serve.events import Event, Events
 from everhash.serve.jobs import Job, Jobs
@@ -35,6 +37,8 @@ PULSE = 0.25
 """Seconds between two looks at whether there is something new to publish."""
 FOLLOW = 4
 """Looks after which a collection that another process writes to is caught up with."""
+TRIES = 5
+"""Times that a refresh is begun, if writes end it."""
 T = TypeVar("T")
 
 
@@ -59,7 +63,6 @@ class Service:
         self.failure: Exception | None = None
         self.ready = False
         self.dim = 0
-        self.owner = ""
         self.path: Path | None = None
         self.server: Any = None
         """The uvicorn server, once it runs: `should_exit` says that it stops, and makes it."""
@@ -69,6 +72,10 @@ class Service:
         self._tasks: set[asyncio.Task[None]] = set()
         self._refreshing = asyncio.Lock()
         self._changed = False
+        self._follows = False
+        """Whether a refresh runs in the background, which changes something when it ends."""
+        self._refreshed: dict[str, Any] = {}
+        """The report of the last refresh that was told."""
 
     # Opening and closing
 
@@ -96,12 +103,19 @@ class Service:
         """Open the collection and load everything that a request would wait for."""
         import pyarrow  # noqa: F401
 
-        for load in (kernels.load, kernels.load_refresh, kernels.load_search):
+        for load in (
+            kernels.load,
+            kernels.load_refresh,
+            kernels.load_search,
+            kernels.load_likeness,
+        ):
             load()
         source = self._source
         collection = source if isinstance(source, Collection) else source()
-        self.dim, self.owner = collection.hasher.n_features_in_, type(collection.hasher).__name__
-        path = collection.stats()["path"]
+        self.dim = collection.hasher.n_features_in_
+        stats = collection.stats()
+        path, last = stats["path"], stats["last_refresh"] or {}
+        self._refreshed = {name: value for name, value in last.items() if name != "at"}
         self.path = None if path is None else Path(path)
         with suppress(EverhashError):  # a method that has not learned yet
             collection.search(np.zeros((1, self.dim), np.float32))
@@ -155,8 +169,8 @@ class Service:
         """Return the result of a call that may read the file, and so may wait for a commit."""
         return await _in(self._reader, partial(call, self.collection))
 
-    def _search_now(self, rows: NDArray[np.float32], k: int, distance: str) -> Matches:
-        return self.collection.search(rows, k, distance)
+    def _search_now(self, rows: NDArray[np.float32], k: int, by: str) -> Matches:
+        return self.collection.search(rows, k, by)
 
     async def write(self, call: Callable[[Collection], WriteResult]) -> Any:
         """Make a call that changes something, publish its events, and return its answer."""
@@ -195,13 +209,28 @@ class Service:
                 if self.readonly and look % FOLLOW == 0:
                     moved = await self.read(Collection.catch_up)
                     self._changed = self._changed or moved
-                if self._changed and len(self.events):
-                    self._changed = False
-                    self.events.publish(("stats", await self.stats()))
+                if self._changed or self._follows:
+                    await self._publish()
             except (EverhashError, RefusedError) as error:
                 log.warning("the collection cannot be followed: %s", error)
             except Exception:
                 log.exception("the collection cannot be followed")
+
+    async def _publish(self) -> None:
+        """Publish stats, and a refresh that the collection has made by itself."""
+        self._changed = False
+        stats = await self.stats()
+        self._follows = stats["refreshing"]
+        self._tell_refresh(stats["last_refresh"])
+        self.events.publish(("stats", stats))
+
+    def _tell_refresh(self, refresh: dict[str, Any] | None) -> None:
+        """Publish and count a refresh, once."""
+        report = {name: value for name, value in (refresh or {}).items() if name != "at"}
+        if report and report != self._refreshed:
+            self._refreshed = report
+            self.metrics.bits_rewritten.inc(report["bits_flipped"])
+            self.events.publish(("refreshed", report))
 
     # Refreshing
 
@@ -211,7 +240,7 @@ class Service:
             call = partial(Collection.refresh, dry_run=True)
             return await _in(self._writer, partial(call, self.collection))
         async with self._refreshing:
-            return await self._run_steps(self.collection.refresh_steps(dry_run=True))
+            return await self._run_refresh(self.collection, dry_run=True)
 
     def refresh(self) -> Job:
         """Begin a refresh, or return the one that waits to begin."""
@@ -227,15 +256,28 @@ class Service:
         try:
             async with self._refreshing:
                 job.begun = True
-                report = await self._run_steps(collection.refresh_steps(), job)
+                report = await self._run_refresh(collection, job)
+                self._changed = True
+                self._tell_refresh(asdict(report))
                 job.done(report)
         except Exception as error:
             job.failed(error, self.path)
             log.warning("a refresh failed: %s", error)
-            return
-        self._changed = True
-        self.metrics.bits_rewritten.inc(report.bits_flipped)
-        self.events.publish(("refreshed", job.as_json()["report"]))
+
+    async def _run_refresh(
+        self, collection: Collection, job: Job | None = None, *, dry_run: bool = False
+    ) -> RefreshReport:
+        """Run a refresh after the one in the background; again if a write has ended it."""
+        for left in reversed(range(TRIES)):
+            while not await _in(self._reader, partial(collection.wait, 0)):
+                await asyncio.sleep(PULSE)
+            try:
+                return await self._run_steps(collection.refresh_steps(dry_run=dry_run), job)
+            except (OptionError, StoreError) as error:
+                # one in the background came first, or entries lost their labels meanwhile
+                if not left or type(error) not in (OptionError, StoreError):
+                    raise
+        raise AssertionError("unreachable")
 
     async def _run_steps(
         self, steps: Generator[float, None, RefreshReport], job: Job | None = None
@@ -269,7 +311,7 @@ def stats_of(collection: Collection, *, readonly: bool) -> dict[str, Any]:
     del stats["path"]
     return {
         **stats,
-        "labels": len(hasher.words_),
+        "labels": count_labels(collection),
         "cycles": hasher.n_cycles_,
         "width": hasher.width_,
         "version": everhash.__version__,

@@ -11,9 +11,10 @@ from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
 from everhash.collection.collection import Collection
-from everhash.errors import LimitError
+from everhash.errors import InputError, LimitError
 from everhash.serve import limits, schemas
 from everhash.serve.endpoints import Endpoint, parse
+from everhash.serve.entries import count_labels
 from everhash.serve.events import FIRST_IDS, FIRST_LABELS, Event
 from everhash.serve.service import Service, WriteResult
 from everhash.stream import Labels, as_labels
@@ -26,7 +27,7 @@ def learn(collection: Collection, request: schemas.LearnRequest) -> WriteResult:
     began = perf_counter()
     collection.learn(request.rows, y)
     event = _learned(len(request.rows), new, perf_counter() - began)
-    answer = {"learned": len(request.rows), "labels": len(collection.hasher.words_)}
+    answer = {"learned": len(request.rows), "labels": count_labels(collection)}
     return WriteResult(answer, [event])
 
 
@@ -53,6 +54,23 @@ def ingest(collection: Collection, request: schemas.AddRequest) -> WriteResult:
     return WriteResult({"ids": ids}, [learned, _changed("added", ids)])
 
 
+def upsert(collection: Collection, request: schemas.UpsertRequest) -> WriteResult:
+    """Add entries, in place of those that have the same ids."""
+    y, new = _checked_labels(collection, request.labels, len(request.rows))
+    if request.ids is None:
+        raise InputError("field 'ids' is missing", hint="/ingest makes ids")
+    began, attached = perf_counter(), _attached(request)
+    ids = collection.upsert(request.rows, request.ids, y, **attached, teach=request.teach)
+    learned = [_learned(len(request.rows), new, perf_counter() - began)] if request.teach else []
+    return WriteResult({"ids": ids}, [*learned, _changed("added", ids)])
+
+
+def update(collection: Collection, request: schemas.UpdateRequest) -> WriteResult:
+    """Give entries other features."""
+    collection.update(request.ids, request.rows, teach=request.teach)
+    return WriteResult({"updated": len(request.ids)}, [_changed("updated", request.ids)])
+
+
 def attach(collection: Collection, request: schemas.AttachRequest) -> WriteResult:
     """Give entries payloads and thumbnails."""
     collection.attach(request.ids, **_attached(request))
@@ -62,10 +80,41 @@ def attach(collection: Collection, request: schemas.AttachRequest) -> WriteResul
 def label(collection: Collection, request: schemas.LabelRequest) -> WriteResult:
     """Give entries labels instead of what they had."""
     y, new = _checked_labels(collection, request.labels, len(request.ids))
-    collection.label(request.ids, y)
+    report = collection.label(request.ids, y, teach=request.teach)
     kind, data = _changed("labelled", request.ids)
     event = kind, {**data, "new_labels": _first_labels(new)}
-    return WriteResult({"labelled": len(request.ids)}, [event])
+    told = [
+        {"label": label_to_json(one.label), "near": [label_to_json(near) for near in one.near]}
+        for one in report.new
+    ]
+    return WriteResult({"labelled": report.labelled, "new": told}, [event])
+
+
+def unlabel(collection: Collection, request: schemas.UnlabelRequest) -> WriteResult:
+    """Take the labels of entries away."""
+    n = collection.unlabel(request.ids, teach=request.teach)
+    return WriteResult({"unlabelled": n}, [_changed("unlabelled", request.ids)])
+
+
+def rename(collection: Collection, request: schemas.RenameRequest) -> WriteResult:
+    """Give a label another name."""
+    collection.rename_label(request.label, request.to)
+    label, to = label_to_json(request.label), label_to_json(request.to)
+    return WriteResult({"label": to}, [("renamed", {"label": label, "to": to})])
+
+
+def merge(collection: Collection, request: schemas.MergeRequest) -> WriteResult:
+    """Make two labels one."""
+    n = collection.merge_labels(request.label, request.into)
+    names = {"label": label_to_json(request.label), "into": label_to_json(request.into)}
+    return WriteResult({"entries": n}, [("merged", {**names, "entries": n})])
+
+
+def drop(collection: Collection, request: schemas.DropRequest) -> WriteResult:
+    """Forget a label."""
+    n = collection.drop_label(request.label)
+    event = "dropped", {"label": label_to_json(request.label), "entries": n}
+    return WriteResult({"entries": n}, [event])
 
 
 def remove(collection: Collection, request: schemas.IdsRequest) -> WriteResult:
@@ -79,8 +128,14 @@ WRITES: dict[str, Callable[[Collection, Any], WriteResult]] = {
     "/forget": forget,
     "/add": add,
     "/ingest": ingest,
+    "/upsert": upsert,
+    "/update": update,
     "/attach": attach,
     "/label": label,
+    "/unlabel": unlabel,
+    "/labels/rename": rename,
+    "/labels/merge": merge,
+    "/labels/drop": drop,
     "/remove": remove,
 }
 

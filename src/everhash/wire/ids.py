@@ -45,3 +45,12 @@ def as_id(value: Any) -> Id:
 def plain_ids(ids: IdList) -> list[Id]:
     """Return ids as a list of Python values, as JSON has them."""
     return ids.tolist() if isinstance(ids, np.ndarray) else ids
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written as UTF-8; Python's may have half a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

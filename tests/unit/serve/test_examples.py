@@ -10,11 +10,11 @@ import everhash
 from everhash.serve.app import make_app
 from everhash.serve.endpoints import MODELS
 from everhash.serve.openapi import PROBLEM, describe
-from everhash.wire.routes import CAP, ROUTES
+from everhash.wire.examples import CAP, EXAMPLES
+from everhash.wire.routes import ROUTES
 from tests.unit.serve.serving import serving, until
 
-VARYING = {"seconds", "bytes", "version"}
-EXAMPLES = {route.path: route.example for route in ROUTES if route.example is not None}
+VARYING = {"seconds", "bytes", "version", "at"}
 
 
 def assert_like(got: Any, told: Any, name: str = "") -> None:
@@ -62,6 +62,10 @@ def test_every_route_with_json_has_its_example_in_the_document() -> None:
         raw = {"/metrics": "text/plain", "/thumbnail": "image/*", "/events": "text/event-stream"}
         for operation in operations.values() if path in raw else ():
             assert set(operation["responses"]["200"]["content"]) == {raw[path]}
+
+
+def test_every_example_is_that_of_a_route() -> None:
+    assert set(EXAMPLES) == {route.path for route in ROUTES if route.example is not None}
 
 
 def test_requests_fit_their_models() -> None:
