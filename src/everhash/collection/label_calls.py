@@ -15,6 +15,7 @@ from everhash.collection.learning import (
     announced,
     can_forget,
     codeword_lesson,
+    learned_again,
     new_labels,
     study,
     taught_lesson,
@@ -113,9 +114,14 @@ class LabelCalls(Writing):
             at, numbers = index.label_pairs(places)
             numbers = np.where(numbers == number, target, numbers)
             pairs = np.unique(np.stack([at, numbers]), axis=1)
+            # sums do not know which rows had both labels: such rows are learned again with one
+            both = index.with_features(places[np.bincount(pairs[0]) < np.bincount(at)])
+            old = taught_lesson(index, both)
             changes = call.begin()
             changes.whole = True
+            study(hasher, changes, old)
             self._relabel_each(call, places, *pairs)
+            study(hasher, changes, learned_again(index, both))
             hasher.merge_labels(label, into)
             index.labels_changed()
             return len(places)
@@ -135,7 +141,7 @@ class LabelCalls(Writing):
             alone = np.delete(places, other)
             if hasher.assigns_codewords:
                 index.features_at(alone, "so it cannot be coded without its label")
-            kept = np.intersect1d(places, index.with_features(places))
+            kept = index.with_features(places)
             old = taught_lesson(index, kept)
             changes = self._unlabel(call, alone, teach=False)
             changes.whole = True
@@ -143,6 +149,7 @@ class LabelCalls(Writing):
             staying = numbers != number
             rows = np.searchsorted(other, at[staying])
             self._relabel_each(call, places[other], rows, numbers[staying])
+            study(hasher, changes, learned_again(index, np.intersect1d(places[other], kept)))
             hasher.drop_label(label)
             index.labels_changed()
             return len(places)

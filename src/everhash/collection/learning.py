@@ -116,6 +116,12 @@ def taught_lesson(index: Index, places: Counts) -> Lesson | None:
     return Lesson(index.features_at(taught), labels_of(index, taught), forget=True)
 
 
+def learned_again(index: Index, places: Counts) -> Lesson | None:
+    """Return what those of these entries that teach would teach with the labels they have now."""
+    lesson = taught_lesson(index, places)
+    return None if lesson is None else lesson._replace(forget=False)
+
+
 def study(hasher: StreamHasher, changes: Changeset, lesson: Lesson | None) -> None:
     """Learn or forget a lesson, and note it for the file."""
     if lesson is None or len(lesson.rows) == 0:
