@@ -31,6 +31,8 @@ class Changeset:
     """Places of entries that had bits of their own before, and have none now."""
     codes_gained: NDArray[np.int64] = field(default_factory=lambda: NOWHERE)
     """Places of old entries that have bits of their own now, ascending."""
+    compact: bool = False
+    """Whether to drop the places of removed entries."""
     refreshed: RefreshReport | None = None
     attached: Blobs = field(default_factory=dict)
 
@@ -47,6 +49,8 @@ def write_changeset(transaction: Transaction, recorder: Recorder, changes: Chang
     recorder.write_code_changes(transaction, changes.codes_gained, changes.codes_lost)
     recorder.write_entries(transaction)
     transaction.attach(changes.attached)
+    if changes.compact:
+        recorder.compact(transaction)
     if changes.refreshed is not None:
         when = datetime.now(UTC).isoformat(timespec="seconds")
         transaction.about["refreshed"] = {"at": when, **asdict(changes.refreshed)}

@@ -94,6 +94,7 @@ def load(store: Store) -> Loaded:
     check_coverage(codes, coded)
     index.restore(records, codes, mapping, _load_likeness(store, hasher.n_features_in_))
     require(index.ids_are_distinct(), "entries", "two have one id")
+    index.continue_ids(store.about.get("next_id", 0))
     _count_lost(store, recorder, codes, coded, index)
     recorder.mark_saved()
     return Loaded(hasher, index, recorder, features)
@@ -117,6 +118,8 @@ def _check_about(about: dict[str, Any]) -> dict[str, Any]:
     known = known and options["coding"] in CODINGS and options["keep_features"] in KEEPING
     known = known and isinstance(options["certify"], bool) and isinstance(options["likeness"], bool)
     known = known and isinstance(about.get("refreshed"), dict | None)
+    next_id = about.get("next_id", 0)
+    known = known and type(next_id) is int and 0 <= next_id <= 2**63
     require(counts and known, "head", "it is damaged")
     require(
         about["places"] <= MAX_ENTRIES, "head", "it claims more entries than a collection can have"

@@ -111,7 +111,10 @@ def open(  # noqa: A001 - the name users know from files
     """
     store = Store.open(Path(path), readonly=readonly, durability=durability)
     try:
-        return Collection(store, auto_refresh=auto_refresh)
+        collection = Collection(store, auto_refresh=auto_refresh)
+        if not readonly:
+            collection.compact_if_worth_it()
+        return collection
     except BaseException:
         store.close()
         raise

@@ -196,6 +196,37 @@ class Recorder:
             data = pack_features(places[kept], stored, starts[0])
             change.put(keys[0], int(kept.sum()), data)
 
+    # Compacting
+
+    def compact(self, change: Transaction) -> int:
+        """Drop removed entries for good: renumber all others, in memory and in the file."""
+        before, kept = self._index.arrived, self._index.compact()
+        for kind in ("entries", "change", "codes"):
+            delete_all(change, kind)
+        for start in change.parts.starts("features"):
+            self._renumber_features(change, PartKey("features", start), kept)
+        change.renumber_attached(kept, 2)
+        self._lost, self._touched, self._places = {}, set(), 0
+        self.write_entries(change)
+        about = change.about
+        about.update(changes=0, changed=0, folds=about["folds"] + 1, next_id=self._index.next_id)
+        return before - len(kept)
+
+    def _renumber_features(self, change: Transaction, key: PartKey, kept: Counts) -> None:
+        """Write a part again with new places; they only go down, so no other part is in the way."""
+        part = self._features.part(key, change.parts[key])
+        change.delete(key)
+        at = np.minimum(np.searchsorted(kept, part.places), max(0, len(kept) - 1))
+        left = kept[at] == part.places if len(kept) else np.zeros(len(at), np.bool_)
+        left &= np.isin(at, self._index.with_features(np.unique(at)))
+        if left.any():
+            stored, places = part.stored, at[left]
+            stored = StoredFeatures(stored.halves[left], stored.scales[left])
+            start = int(places[0])
+            change.put(
+                PartKey("features", start), len(places), pack_features(places, stored, start)
+            )
+
     # Changes
 
     def write_change(self, change: Transaction, what: LabelChange) -> None:

@@ -49,8 +49,8 @@ class FeatureStore:
         """Places and features of the call under way, until they are written."""
         self.dropped: list[Counts] = []
         """Places whose features the call under way does not need any more."""
-        self._parts: OrderedDict[tuple[PartKey, int], Loaded] = OrderedDict()
-        self._directories: dict[tuple[PartKey, int], Directory] = {}
+        self._parts: OrderedDict[tuple[PartKey, Part], Loaded] = OrderedDict()
+        self._directories: dict[tuple[PartKey, Part], Directory] = {}
 
     def append(self, places: Counts, stored: StoredFeatures) -> None:
         """See `Features.append`."""
@@ -60,6 +60,9 @@ class FeatureStore:
         """See `Features.drop`: they leave the file when their part is written again."""
         if len(places):
             self.dropped.append(places)
+
+    def renumber(self, kept: Counts) -> None:
+        """See `Features.renumber`: whoever writes the file does it."""
 
     def read(self, places: Counts) -> StoredFeatures:
         """See `Features.read`."""
@@ -84,7 +87,7 @@ class FeatureStore:
     def _rows(self, key: PartKey, wanted: Counts) -> StoredFeatures:
         """Return the features of some entries of one part."""
         part = self._store.parts[key]
-        if (key, part.written) not in self._parts and FEW * len(wanted) < part.rows:
+        if (key, part) not in self._parts and FEW * len(wanted) < part.rows:
             return self._single_rows(key, part, wanted)
         return _chosen(self.part(key, part), wanted, key)
 
@@ -105,13 +108,13 @@ class FeatureStore:
 
     def _directory(self, key: PartKey, part: Part) -> Directory:
         """Return where the rows of a part are; the part is read and checked once for it."""
-        name = (key, part.written)
+        name = (key, part)  # one commit may write a part twice
         if name not in self._directories:
             data = self._store.read_bytes(key, part)
             loaded = self.part(key, part)
             header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
             begin = 8 + int.from_bytes(data[:8], "little") + header["halves"]["data_offsets"][0]
-            known = {(k, p.written) for k, p in self._store.parts.items() if k.kind == "features"}
+            known = {item for item in self._store.parts.items() if item[0].kind == "features"}
             for old in set(self._directories) - known:
                 del self._directories[old]
             scales = loaded.stored.scales.copy()
@@ -120,7 +123,7 @@ class FeatureStore:
 
     def part(self, key: PartKey, part: Part) -> Loaded:
         """Return the places and features of one part; those read last are kept in memory."""
-        name = (key, part.written)
+        name = (key, part)
         if name in self._parts:
             self._parts.move_to_end(name)
             return self._parts[name]

@@ -19,6 +19,8 @@ from everhash.store.store import Store
 
 AT_ONCE = 4096
 """Unlabelled entries that are refreshed inside the call that made them stale; more go behind."""
+MANY_REMOVED = 4096
+"""Removed entries from which on opening a collection may drop their places."""
 PATIENCE = 0.05
 """Seconds that a refresh in the background waits for a lock before it looks whether to stop."""
 
@@ -88,6 +90,27 @@ class Writing(SearchCalls):
         if share is None:
             self._refresh_behind()
         return share
+
+    def compact(self) -> int:
+        """Drop the places of removed entries for good; return how many there were.
+
+        They take some bytes each, in memory and in the file. Entries that are replaced, updated or
+        removed leave one behind; opening a collection compacts it once they are the majority.
+        The numbers that `page` counts by change.
+        """
+        with self._writing(refreshing=True) as call:
+            if call.state.index.removed == 0:
+                return 0
+            changes = call.begin()
+            changes.compact = True
+            return call.state.index.removed
+
+    def compact_if_worth_it(self) -> None:
+        """Compact a collection that is mostly places of removed entries."""
+        with self._in_memory() as state:
+            worth = state.index.removed > max(MANY_REMOVED, len(state.index))
+        if worth:
+            self.compact()
 
     # Refreshing by itself
 

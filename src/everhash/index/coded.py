@@ -120,7 +120,7 @@ class CodedEntries:
             for share in task.steps():
                 yield share
                 if self._table.refresh is not task:
-                    raise StoreError("entries lost their labels meanwhile", hint="refresh again")
+                    raise StoreError("entries have moved meanwhile", hint="refresh again")
             columns, self.report = task.finish(perf_counter() - start, dry_run=dry_run)
         finally:
             if self._table.refresh is task:
@@ -129,6 +129,10 @@ class CodedEntries:
             self._table.replace(columns, task.bits)
             self.mapping, self._odometer = new, task.odometer
             self.search = CodeSearch(self._table, new, self.coding)
+
+    def stop_refresh(self) -> None:
+        """Make the next step of a refresh under way raise."""
+        self._table.refresh = None
 
     def stale_bits(self, versions: Counts) -> int:
         """Return how many stored bits have a function that has changed since they were computed."""

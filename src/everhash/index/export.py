@@ -204,12 +204,41 @@ class Exporting(ReadableEntries):
         if change.removed:
             self.forget(change.places)
         elif len(change.rows) == 0:
-            self.clear_labels(change.places)
+            had = self._labels.rows[change.places] != UNLABELLED
+            self.clear_labels(np.sort(change.places[had]))
         else:
             names = self.hasher.labels_
             values = [names[number] for number in change.numbers.tolist()]
             labels = Labels(values, change.rows, np.arange(len(values)))
             self.relabel(change.places, labels, taught=change.taught)
+
+    def compact(self) -> Counts:
+        """Drop removed entries for good, so that the others move up; return their old places."""
+        labels, several = self.label_column, self._labels.several
+        kept = np.flatnonzero(labels != REMOVED)
+        columns = {
+            name: column[kept] for name, column in self._table.stored(0, len(labels)).items()
+        }
+        pairs = [(place, number) for place, of in several.items() for number in of]
+        moved = np.array(pairs, np.int64).reshape(-1, 2)
+        moved[:, 0] = np.searchsorted(kept, moved[:, 0])
+        records = RecordTable()
+        records.extend(Records(columns, moved, self._ids.at(kept)))
+        records.join()
+        codes, mapping = self.export_codes(0, len(labels)), self.coded_by
+        codes = codes._replace(places=np.searchsorted(kept, codes.places))
+        next_id = self._ids.next
+        if self._coded is not None:
+            self._coded.stop_refresh()
+        self._empty()
+        self._features.renumber(kept)
+        self.restore(records, codes, mapping, self._coder)
+        self._ids.next = next_id
+        return kept
+
+    def continue_ids(self, next_id: int) -> None:
+        """Let default ids go on from this one, if it is beyond all that are there."""
+        self._ids.next = max(self._ids.next, next_id)
 
     def ids_are_distinct(self) -> bool:
         """Whether no two entries have the same id."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash import kernels
-from everhash.index.arrays import Counts, Floats
+from everhash.index.arrays import Bools, Counts, Floats
 from everhash.learn.growing import GrowingArray
 
 
@@ -65,6 +65,10 @@ class Features(Protocol):
         """Forget the features of these entries; they are not read any more."""
         ...
 
+    def renumber(self, kept: Counts) -> None:
+        """Entries at the places `kept` are at 0, 1, 2, … from now on; no others are left."""
+        ...
+
 
 class MemoryFeatures:
     """Features in memory, in order of place."""
@@ -96,8 +100,17 @@ class MemoryFeatures:
         self._dropped.update(places.tolist())
         if self._halves is None or 2 * len(self._dropped) < len(self._places):
             return
-        left = ~np.isin(self._places.rows, np.array(list(self._dropped)))
+        self._keep(~np.isin(self._places.rows, np.array(list(self._dropped))))
+
+    def _keep(self, left: Bools) -> None:
+        assert self._halves is not None  # noqa: S101 - the caller has looked
         arrays: tuple[GrowingArray[Any], ...] = (self._places, self._halves, self._scales)
         for array in arrays:
             array.replace(array.rows[left])
         self._dropped = set()
+
+    def renumber(self, kept: Counts) -> None:
+        """See `Features.renumber`."""
+        if self._halves is not None:
+            self._keep(np.isin(self._places.rows, kept))
+            self._places.replace(np.searchsorted(kept, self._places.rows))

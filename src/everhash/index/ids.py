@@ -33,7 +33,8 @@ class Ids:
 
     def __init__(self) -> None:
         self._count = 0
-        self._next = 0
+        self.next = 0
+        """The next default id."""
         self._numbers: Numbers | None = None
         self._names: list[Id] | None = None
         self._places: dict[Id, int] = {}
@@ -47,11 +48,11 @@ class Ids:
         `living` says which places have an entry that is not removed.
         """
         if ids is None:
-            if self._next + n > 2**63:
+            if self.next + n > 2**63:
                 raise IdError(
                     "no default id is left: the largest int64 is taken", hint="give ids of your own"
                 )
-            return np.arange(self._next, self._next + n)
+            return np.arange(self.next, self.next + n)
         wanted = as_ids(ids)
         if len(wanted) != n:
             raise IdError(f"{n} rows but {len(wanted)} ids", hint="give one id a row")
@@ -68,13 +69,13 @@ class Ids:
         n, numbers = len(ids), ids if isinstance(ids, np.ndarray) else None
         bare = self._numbers is None and self._names is None
         if bare and numbers is not None and _consecutive(numbers, self._count):
-            self._next = max(self._next, self._count + n)
+            self.next = max(self.next, self._count + n)
         elif numbers is not None and self._names is None:
             if self._numbers is None:
                 self._numbers = Numbers()
                 self._numbers.extend(np.arange(self._count))
             self._numbers.extend(numbers)
-            self._next = max(self._next, int(numbers.max(initial=-1)) + 1)
+            self.next = max(self.next, int(numbers.max(initial=-1)) + 1)
         else:
             self._extend_names(plain_ids(ids))
         self._count += n
@@ -88,7 +89,7 @@ class Ids:
         self._places.update(zip(ids, range(self._count, self._count + len(ids)), strict=True))
         self._names += ids
         numbers = (value for value in ids if isinstance(value, int))
-        self._next = max(self._next, max(numbers, default=-1) + 1)
+        self.next = max(self.next, max(numbers, default=-1) + 1)
 
     def find(self, ids: IdList) -> Counts:
         """Return the place of each id, -1 if it is unknown."""
@@ -117,6 +118,12 @@ class Ids:
         if self._names is not None:
             return self._names[start:stop]
         return None if self._numbers is None else self._numbers.values.rows[start:stop]
+
+    def at(self, places: Counts) -> IdList:
+        """Return the ids at these places."""
+        if self._names is not None:
+            return [self._names[place] for place in places.tolist()]
+        return places if self._numbers is None else self._numbers.values.rows[places]
 
     def names(self, places: Counts) -> NDArray[Any]:
         """Return the ids at these places, None for place -1."""

@@ -19,7 +19,6 @@ from everhash.index.refresh import RefreshReport, Steps
 from everhash.index.ways import prepare
 from everhash.index.ways.query import EntryQuery, Query
 from everhash.index.ways.way import Found, Scope, Way
-from everhash.learn.mapping import FrozenMapping
 from everhash.matches import Matches
 from everhash.wire.options import check_by, check_k, check_radius
 
@@ -205,11 +204,6 @@ class Index(Exporting):
         """Whether all functions were solved anew since coded entries were encoded."""
         mapping, keep = self.mapping, self.keep_features != "none"
         return keep and mapping is not None and mapping.generation != generation_of(self.hasher)
-
-    @property
-    def coded_by(self) -> FrozenMapping | None:
-        """The mapping of the last coded entries, even if all of them were removed."""
-        return None if self._coded is None else self._coded.mapping
 
     def stale_bits(self) -> int:
         """Return how many stored bits have a changed function; at most so many are wrong."""

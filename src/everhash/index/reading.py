@@ -37,6 +37,16 @@ class ReadableEntries(StoredEntries):
 
     _names: Codewords | None = None
 
+    @property
+    def removed(self) -> int:
+        """Places that are empty because their entries were removed."""
+        return self._removed
+
+    @property
+    def next_id(self) -> int:
+        """The default id that the next entry gets."""
+        return self._ids.next
+
     # By id, and page by page
 
     def has(self, ids: Iterable[Any]) -> Bools:
@@ -156,6 +166,11 @@ class ReadableEntries(StoredEntries):
         """The mapping that coded entries were encoded by; None while there are none."""
         coded = self.coded
         return None if coded is None else coded.mapping
+
+    @property
+    def coded_by(self) -> FrozenMapping | None:
+        """The mapping of the last coded entries, even if all of them were removed."""
+        return None if self._coded is None else self._coded.mapping
 
     @property
     def codewords(self) -> Codewords:

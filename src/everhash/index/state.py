@@ -46,11 +46,15 @@ class EntryState:
         self.likeness = likeness
         self._features = features or MemoryFeatures()
         self._coder: Likeness | None = None
-        self._ids = Ids()
-        self._table = EntryTable(0)
-        self._labels = EntryLabels(self._table)
+        self._empty()
         if (n_features := getattr(hasher, "n_features_in_", None)) is not None:
             self._begin(n_features)
+
+    def _empty(self) -> None:
+        """Start without entries."""
+        self._ids = Ids()
+        self._table = EntryTable(0 if self._coder is None else self._coder.width)
+        self._labels = EntryLabels(self._table)
         self._given = Postings()
         self._guessed = Postings()
         self._coded: CodedEntries | None = None
@@ -60,8 +64,7 @@ class EntryState:
         """Make room for likeness codes, once it is known how many features rows have."""
         if self.likeness and self._coder is None:
             self._coder = Likeness.draw(n_features)
-            self._table = EntryTable(self._coder.width)
-            self._labels = EntryLabels(self._table)
+            self._empty()
 
     def __len__(self) -> int:
         return len(self._ids) - self._removed

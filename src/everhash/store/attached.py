@@ -12,6 +12,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from everhash.errors import CollectionFileError
 from everhash.store.parts import DAMAGED
 
@@ -96,6 +99,25 @@ def write_blobs(
     if rows < 0 or total < 0:
         raise CollectionFileError(f"{name}: more is attached than the head counts", hint=DAMAGED)
     return Tally(rows, total)
+
+
+def renumber_blobs(connection: sqlite3.Connection, kept: NDArray[np.int64], kinds: int) -> Tally:
+    """Move the blobs of place kept[i], numbers kinds * kept[i] and on, to place i.
+
+    Numbers only go down and keep their order, so none is taken when it is needed.
+    """
+
+    def moved(number: int) -> int:
+        return kinds * int(np.searchsorted(kept, number // kinds)) + number % kinds
+
+    connection.create_function("everhash_moved", 1, moved, deterministic=True)
+    connection.create_function("everhash_checksum", 2, checksum, deterministic=True)
+    connection.execute(
+        "UPDATE attached SET checksum = everhash_checksum(everhash_moved(number), data), "
+        "number = everhash_moved(number)"
+    )
+    counted = "SELECT count(*), coalesce(sum(checksum), 0) FROM attached"
+    return Tally(*connection.execute(counted).fetchone())
 
 
 def _having(

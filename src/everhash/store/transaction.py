@@ -7,8 +7,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from everhash.errors import CollectionFileError
-from everhash.store.attached import Tally, write_blobs
+from everhash.store.attached import Tally, renumber_blobs, write_blobs
 from everhash.store.creation import PUT, read_head, write_head
 from everhash.store.parts import Listing, Part, PartKey, checksum
 from everhash.store.schema import VERSION, bring_up
@@ -47,6 +50,10 @@ class Transaction:
         """Write blobs in place of those with their numbers; None deletes one."""
         connection, name = self._store.connection, self._store.name
         self.attached = write_blobs(connection, blobs, self.attached, name)
+
+    def renumber_attached(self, kept: NDArray[np.int64], kinds: int) -> None:
+        """Give the blobs of the entry at kept[i], `kinds` of them each, to place i."""
+        self.attached = renumber_blobs(self._store.connection, kept, kinds)
 
 
 @contextmanager
