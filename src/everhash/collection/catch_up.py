@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from everhash.collection.loading import (
     Loaded,
     check_head,
@@ -16,7 +18,7 @@ from everhash.collection.loading import (
     load_hasher,
 )
 from everhash.collection.part_arrays import require
-from everhash.index.export import RecordTable
+from everhash.index.export import LabelChange, RecordTable
 from everhash.index.index import Index
 from everhash.store.parts import Listing, PartKey
 from everhash.store.store import Store
@@ -36,6 +38,7 @@ def read_newer(store: Store, parts: Listing, about: dict[str, Any], state: Loade
         state.index.hasher = state.hasher  # numbers and words of labels never change
         state.index.labels_changed()  # their names may
     _read_entries(store, state.index, about["changes"])
+    state.features.dropped = []  # only a writer makes room
     return state
 
 
@@ -50,10 +53,29 @@ def _read_entries(store: Store, index: Index, known_changes: int) -> None:
     new.join()
     total = known + len(new.labels)
     require(total == store.about["places"], "entries", "some are missing")
-    for start in store.starts("change"):
-        if start >= known_changes:
-            change = load_change(store, start, total, n_labels)
-            index.apply(change.part(change.places < known))
-            new.change(change.part(change.places >= known))
+    changes = [
+        load_change(store, start, total, n_labels)
+        for start in store.starts("change")
+        if start >= known_changes
+    ]
+    for change in changes:
+        new.change(change.part(change.places >= known))
     codes = load_codes(store, index.hasher, index.coded_by, index.coding, known)
     index.append(new, codes)
+    for change in _in_effect([change.part(change.places < known) for change in changes]):
+        index.apply(change)
+
+
+def _in_effect(changes: list[LabelChange]) -> list[LabelChange]:
+    """Return what changes do together: the last one of each entry.
+
+    What came before may name labels that are gone, and entries whose features are. Entries that
+    lose their labels come first: they are coded like others, which may be about to leave.
+    """
+    seen: set[int] = set()
+    left = []
+    for change in reversed(changes):
+        last = np.array([place not in seen for place in change.places.tolist()], np.bool_)
+        seen.update(change.places.tolist())
+        left.append(change.part(last))
+    return sorted(left, key=lambda change: change.removed or len(change.rows) > 0)
