@@ -16,7 +16,7 @@ from everhash.index.ways.meaning import ByMeaning
 from everhash.index.ways.query import Query
 from everhash.index.ways.way import Found, Scope, Way
 
-NOVEL = 0.9
+NOVEL = 0.85
 """A query more novel than this share of the rows that came is searched by likeness."""
 
 
