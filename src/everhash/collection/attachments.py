@@ -1,16 +1,17 @@
 """Payloads and thumbnails: a small JSON value and a small picture that an entry may have.
 
-They are kept in the file as blobs by number, 2 p for the payload and 2 p + 1 for the thumbnail of
-the entry at place p, and read only when a call asks for them.
+They are columns of entries that are not in memory: the file keeps each value as a blob of its own,
+and it is read only when a call asks for it. `ATTACHED` lists the columns; value c of the entry at
+place p has number len(ATTACHED) p + c, which only this module and `renumber_blobs` count by.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from json import JSONEncoder
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,25 +64,39 @@ def as_blobs(columns: AttachmentColumns, n: int) -> Blobs:
 
     A column that is None leaves all entries as they are; an item that is None deletes.
     """
-    payloads, thumbnails = columns
     blobs: Blobs = {}
-    for row, payload in enumerate(_column(payloads, n, "payloads")):
-        blobs[2 * row] = None if payload is None else written(payload, f"payload {row}")
-    for row, thumbnail in enumerate(_column(thumbnails, n, "thumbnails")):
-        name = f"thumbnail {row}"
-        blobs[2 * row + 1] = None if thumbnail is None else pictured(thumbnail, name)
+    for kind, (attached, values) in enumerate(zip(ATTACHED, columns, strict=True)):
+        for row, value in enumerate(_column(values, n, f"{attached.name}s")):
+            data = None if value is None else attached.pack(value, f"{attached.name} {row}")
+            blobs[KINDS * row + kind] = data
     return blobs
 
 
 def at_places(blobs: Blobs, places: NDArray[np.int64]) -> Blobs:
     """Return blobs with the numbers that belong to each entry's place."""
     where = places.tolist()
-    return {2 * where[number // 2] + number % 2: data for number, data in blobs.items()}
+    return {KINDS * where[n // KINDS] + n % KINDS: data for n, data in blobs.items()}
 
 
 def cleared_at(places: NDArray[np.int64]) -> Blobs:
-    """Return the change that clears payloads and thumbnails."""
-    return dict.fromkeys(np.concatenate([2 * places, 2 * places + 1]).tolist())
+    """Return the change that clears all that entries have attached."""
+    return dict.fromkeys(_numbers(places.tolist()))
+
+
+def blobs_at(store: Store, places: NDArray[np.int64]) -> Blobs:
+    """Return what entries have attached, as `as_blobs` would return it."""
+    where = places.tolist()  # SQLite finds nothing by a number of NumPy
+    found, row_of = store.read_attached(_numbers(where)), {p: i for i, p in enumerate(where)}
+    return {KINDS * row_of[n // KINDS] + n % KINDS: data for n, data in found.items()}
+
+
+def place_of(number: int) -> int:
+    """Return the place of the entry that a blob belongs to."""
+    return number // KINDS
+
+
+def _numbers(places: Iterable[int]) -> list[int]:
+    return [KINDS * place + kind for place in places for kind in range(KINDS)]
 
 
 def _column(values: Any, n: int, what: str) -> list[Any]:
@@ -159,11 +174,9 @@ def pictured(thumbnail: Any, name: str) -> bytes:
 def read_attachments(store: Store, places: NDArray[np.int64]) -> list[Attachment]:
     """Return payloads and thumbnails of the entries at these places."""
     where = places.tolist()
-    found = store.read_attached([2 * place + kind for place in set(where) for kind in (0, 1)])
-    return [
-        Attachment(*(read_blob(n, found[n]) if n in found else None for n in (2 * p, 2 * p + 1)))
-        for p in where
-    ]
+    found = store.read_attached(_numbers(set(where)))
+    values = {number: read_blob(number, data) for number, data in found.items()}
+    return [Attachment(*map(values.get, _numbers([place]))) for place in where]
 
 
 def read_payloads(store: Store, places: NDArray[np.int64]) -> list[Any]:
@@ -171,19 +184,24 @@ def read_payloads(store: Store, places: NDArray[np.int64]) -> list[Any]:
 
     Each is read once, so entries that are there several times share one value.
     """
-    where = (2 * places).tolist()
+    where = (KINDS * places).tolist()
     found = store.read_attached(list(dict.fromkeys(where)))
     payloads = {number: read_blob(number, data) for number, data in found.items()}
     return [payloads.get(number) for number in where]
 
 
 def read_blob(number: int, data: bytes) -> Any:
-    """Return the payload or thumbnail in a blob of the file; raise if it is neither."""
-    name = f"attached {number}"
-    if number % 2:
-        fits = len(data) <= limits.THUMBNAIL and image_type(data) is not None
-        require(fits, name, "not a picture of a kind that is kept")
-        return data
+    """Return the value in a blob of the file; raise if it is none of its column."""
+    return ATTACHED[number % KINDS].unpack(data, f"attached {number}")
+
+
+def _picture(data: bytes, name: str) -> bytes:
+    fits = len(data) <= limits.THUMBNAIL and image_type(data) is not None
+    require(fits, name, "not a picture of a kind that is kept")
+    return data
+
+
+def _payload(data: bytes, name: str) -> Any:
     require(len(data) <= limits.PAYLOAD, name, f"a payload of {len(data)} bytes")
     try:
         text = data.decode()
@@ -197,7 +215,22 @@ def read_blob(number: int, data: bytes) -> Any:
 
 def check_numbers(store: Store) -> None:
     """Raise if there are blobs of entries yet to come: those would get them."""
-    ends, places = store.attached_ends(), store.about["places"]
+    ends, most = store.attached_ends(), KINDS * store.about["places"]
     if store.attached is not None and ends is not None:
-        inside = ends[0] >= 0 and ends[1] < 2 * places and store.attached.rows <= 2 * places
+        inside = ends[0] >= 0 and ends[1] < most and store.attached.rows <= most
         require(inside, "attached", "it belongs to entries that are not there")
+
+
+class Attached(NamedTuple):
+    """A column of values that entries may have in the file."""
+
+    name: str
+    pack: Callable[[Any, str], bytes]
+    """A value as bytes, or an error that names it."""
+    unpack: Callable[[bytes, str], Any]
+    """The value in a file's bytes, or an error."""
+
+
+ATTACHED = (Attached("payload", written, _payload), Attached("thumbnail", pictured, _picture))
+"""In the order of the fields of `Attachment`."""
+KINDS = len(ATTACHED)

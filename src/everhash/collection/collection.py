@@ -13,6 +13,7 @@ from everhash.collection.attachments import (
     Blobs,
     as_blobs,
     at_places,
+    blobs_at,
     cleared_at,
 )
 from everhash.collection.formats import Lesson
@@ -151,11 +152,8 @@ class Collection(LabelCalls):
             places = index.find_each(ids)
             checked = index.check(X, index.names_at(places), labels_of(index, places), replace=True)
             taught = index.taught_column[places].copy()
-            where = places.tolist()  # SQLite finds nothing by a number of NumPy
-            blobs = self._store.read_attached([2 * p + kind for p in where for kind in (0, 1)])
-            carried = {p: i for i, p in enumerate(where)}
-            moved: Blobs = {2 * carried[n // 2] + n % 2: data for n, data in blobs.items()}
-            self._replace(call, checked, moved, teach=teach, learns=taught)
+            blobs = blobs_at(self._store, places)
+            self._replace(call, checked, blobs, teach=teach, learns=taught)
 
     def _add(
         self,

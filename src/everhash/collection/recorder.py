@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash.collection.attachments import KINDS
 from everhash.collection.entry_formats import (
     pack_change,
     pack_codes,
@@ -201,11 +202,12 @@ class Recorder:
     def compact(self, change: Transaction) -> int:
         """Drop removed entries for good: renumber all others, in memory and in the file."""
         before, kept = self._index.arrived, self._index.compact()
+        self.write_likeness(change)  # it remembers the first rows by their places
         for kind in ("entries", "change", "codes"):
             delete_all(change, kind)
         for start in change.parts.starts("features"):
             self._renumber_features(change, PartKey("features", start), kept)
-        change.renumber_attached(kept, 2)
+        change.renumber_attached(kept, KINDS)
         self._lost, self._touched, self._places = {}, set(), 0
         self.write_entries(change)
         about = change.about

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from everhash.collection.attachments import read_blob
+from everhash.collection.attachments import place_of, read_blob
 from everhash.collection.loading import load
 from everhash.errors import CollectionFileError
 from everhash.index.columns import REMOVED
@@ -86,7 +86,7 @@ def _attached(store: Store, index: Index) -> Iterator[str]:
             read_blob(blob.number, blob.checked(store.name))
         except CollectionFileError as error:
             yield error.message
-        if gone[blob.number // 2]:
+        if gone[place_of(blob.number)]:
             yield f"attached {blob.number}: its entry was removed"
     if store.attached not in (None, Tally(rows, total)):
         yield f"{store.name}: attached blobs are missing, or more than the head counts"
