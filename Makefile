@@ -27,9 +27,10 @@ check: $(DEV)
 
 bench: $(BENCH)
 	for name in table1 table2 ablation early updates deep5k growth unseen robustness streams batch \
-			scale speed sizes; do \
+			found scale speed sizes; do \
 		$(BIN)/everhash bench run $$name || exit 1; done
 	$(BIN)/everhash bench report
+	$(BIN)/python benchmarks/find_speed.py
 	$(BIN)/python benchmarks/exact.py
 	$(BIN)/python benchmarks/exact_cost.py
 	$(BIN)/python benchmarks/coding.py

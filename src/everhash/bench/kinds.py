@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from everhash.bench import growth, retrieval
+from everhash.bench import found, growth, retrieval
 from everhash.bench.costs import scale, speed
 from everhash.bench.datasets import Dataset
 from everhash.bench.task import Task
@@ -30,6 +30,7 @@ NO_DATA = Dataset(
 KINDS = {
     "retrieval": Kind(retrieval.measure),
     "growth": Kind(growth.measure),
+    "found": Kind(found.measure),
     "scale": Kind(scale.measure, alone=True, needs_data=False),
     "speed": Kind(speed.measure, alone=True, needs_data=False),
 }

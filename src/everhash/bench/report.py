@@ -11,7 +11,7 @@ from pathlib import Path
 
 from everhash.bench.experiment import Experiment
 from everhash.bench.reporting.document import Heading, Plot, ReportPart, markdown, wrapped
-from everhash.bench.reporting.layouts import costs, growth, retrieval, robustness, updates
+from everhash.bench.reporting.layouts import costs, found, growth, retrieval, robustness, updates
 from everhash.bench.reporting.samples import blocks, in_order
 from everhash.bench.task import Row, Task
 from everhash.errors import InputError, UnknownNameError
@@ -26,7 +26,7 @@ GROUPS_EXPLAINED = (
 )
 
 
-def found(rows: Sequence[Row]) -> Iterator[ReportPart]:
+def by_variant(rows: Sequence[Row]) -> Iterator[ReportPart]:
     """Yield mAP by bits; where methods have several variants, mAP and upkeep of each variant."""
     for block in blocks(rows, "protocol"):
         varied = any(row["options"] for row in block)
@@ -34,15 +34,16 @@ def found(rows: Sequence[Row]) -> Iterator[ReportPart]:
 
 
 LAYOUTS: dict[tuple[str, str | None], Layout] = {
-    ("retrieval", "strict"): found,
-    ("retrieval", "paper"): found,
-    ("retrieval", "joining"): found,
-    ("retrieval", "sorted"): found,
+    ("retrieval", "strict"): by_variant,
+    ("retrieval", "paper"): by_variant,
+    ("retrieval", "joining"): by_variant,
+    ("retrieval", "sorted"): by_variant,
     ("retrieval", "unseen"): robustness.unseen,
     ("retrieval", "unlabelled"): robustness.unlabelled,
     ("retrieval", "noise"): robustness.noise,
     ("retrieval", "out-of-scope"): robustness.out_of_scope,
     ("growth", None): growth.layout,
+    ("found", None): found.both,
     ("scale", None): costs.scale,
     ("speed", None): costs.speed,
 }
@@ -50,6 +51,7 @@ LAYOUTS: dict[tuple[str, str | None], Layout] = {
 FIGURES = {
     "retrieval": ("stream", "ranked"),
     "growth": ("stream", "ranked", "area", "curve", "width"),
+    "found": ("stream", "ranked", "ways", "choices", "threshold"),
     "scale": ("axis", "size", "seconds", "what"),
     "speed": ("what", "ours", "peer", "peer_name", "ratio", "wanted", "unit", "note"),
 }
@@ -125,8 +127,8 @@ def parts(experiment: Experiment, rows: list[Row]) -> Iterator[ReportPart]:
 
 def _layout(row: Row) -> Layout:
     kind, protocol = row["kind"], row["protocol"]
-    found = LAYOUTS.get((kind, protocol)) or LAYOUTS.get((kind, None))
-    if found is None:
+    layout = LAYOUTS.get((kind, protocol)) or LAYOUTS.get((kind, None))
+    if layout is None:
         kinds = dict.fromkeys(kind for kind, _ in LAYOUTS)
         raise UnknownNameError(
             f"no report for rows of kind {kind!r} and protocol {protocol!r}",
@@ -138,7 +140,7 @@ def _layout(row: Row) -> Layout:
             f"a row of kind {kind!r} has no {lacking[0]!r}",
             hint="was it written by another version of everhash? run the experiment again",
         )
-    return found
+    return layout
 
 
 def _missing(experiment: Experiment, rows: list[Row]) -> Iterator[ReportPart]:

@@ -1,0 +1,286 @@
+"""What people find: answers of a collection that was filled and is searched by its public calls.
+
+`unlabelled`: a share of the entries has no label. `unseen`: a quarter of the labels is never
+learned; their entries have no label, and half of the queries ask for them.
+
+The stream is ingested in order, 100 rows a call; its rows are all the entries there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import everhash
+from everhash.bench.costs.codes import load_faiss
+from everhash.bench.datasets import Dataset
+from everhash.bench.protocols import Split, hide_labels
+from everhash.bench.retrieval import pieces, split_of
+from everhash.bench.task import Task
+from everhash.collection.collection import Collection
+from everhash.errors import InputError, OptionError
+from everhash.extras import install_hint
+from everhash.index.ways.auto import NOVEL
+from everhash.learn.centering import unit_rows
+from everhash.matches import Matches
+from everhash.metrics import average_precision
+
+Floats = NDArray[np.float32]
+Labels = NDArray[np.int64]
+K = 10
+AT_ONCE = 100
+"""Queries whose whole rankings are in memory at a time."""
+WAYS = {"meaning": -2.0, "likeness": -2.0, "auto": -2.0, "asymmetric": np.inf}
+"""Ways of searching, and the radius that reaches every entry."""
+COST = {"clinc150": 100.0, "caltech256-cnn": 10.0, "cifar10-cnn": 3.0, "digits": 10.0}
+"""C of logistic regression: of 1, 3, 10, 30 and 100 the best for the queries of seed 0."""
+USUAL_COST = 10.0
+THRESHOLDS = (0.3, 0.5, 0.7, 0.85, 0.9, 0.95, 0.98)
+"""Novelties above which "auto" could search by likeness."""
+NEARER = (0.95, 0.9, 0.85, 0.8)
+"""Shares of the distance of what meaning finds, below which it could do so."""
+NEAREST = 3
+"""Entries whose distances are averaged for that."""
+TIE = 1e-6
+"""Cosines that differ by less are equal: FAISS sums them in another order."""
+
+
+class Asked(NamedTuple):
+    """Entries in order of arrival and queries, with their true labels."""
+
+    X: Floats
+    y: Labels
+    given: list[int | None]
+    """The labels that the collection is told."""
+    queries: Floats
+    wanted: Labels
+
+
+class Figures(NamedTuple):
+    """One value a query."""
+
+    first: NDArray[np.float64]
+    """Whether the first answer has the query's label."""
+    ten: NDArray[np.float64]
+    """Share of the first ten that have it."""
+    map: NDArray[np.float64]
+    """Average precision of the whole ranking, averaged over the orders of ties."""
+
+    def means(self, chosen: Any = slice(None)) -> dict[str, float]:
+        """Return the means over queries."""
+        return {name: float(column[chosen].mean()) for name, column in self._asdict().items()}
+
+
+def measure(task: Task, data: Dataset) -> dict[str, Any]:
+    """Return the figures of a task."""
+    if task.protocol not in ("unlabelled", "unseen"):
+        raise OptionError(
+            f"no protocol {task.protocol!r} for what is found",
+            hint="expected one of: unlabelled, unseen",
+        )
+    if load_faiss() is None:
+        raise InputError("answers are compared with those of FAISS", hint=install_hint("bench"))
+    return _unlabelled(task, data) if task.protocol == "unlabelled" else _unseen(task, data)
+
+
+def _unlabelled(task: Task, data: Dataset) -> dict[str, Any]:
+    """Return the figures of each way of searching where a share of the entries has no label."""
+    split = split_of(task, data)
+    hidden = np.random.default_rng(task.seed).random(len(split.stream)) < task.share
+    asked = asked_of(data, split, hidden)
+    with filled(task, asked) as collection:
+        per_query = {by: judged(collection, asked, by) for by in WAYS}
+        choices = choices_of(collection, asked, per_query)
+    per_query["cosine"] = by_cosine(asked)
+    ways = {by: figures.means() for by, figures in per_query.items()}
+    ways["logistic"] = {"first": by_logistic(asked, COST.get(task.dataset, USUAL_COST))}
+    return {**_sizes(asked), "ways": ways, "choices": choices, "threshold": NOVEL}
+
+
+def _unseen(task: Task, data: Dataset) -> dict[str, Any]:
+    """Return the figures where half of the queries have labels that were never learned."""
+    split = split_of(_seen(task), data)
+    known = np.isin(data.y, data.y[hide_labels(data.y, split, task.seed).stream])
+    asked = asked_of(data, half_known(split, known), ~known[split.stream])
+    novel = ~np.isin(asked.wanted, data.y[split.stream[known[split.stream]]])
+    with filled(task, asked) as collection:
+        per_query = {by: judged(collection, asked, by) for by in WAYS}
+        choices = choices_of(collection, asked, per_query)
+        differing = differences(collection, asked)
+    per_query["cosine"] = by_cosine(asked)
+    part = Asked(asked.X, asked.y, asked.given, asked.queries[novel], asked.wanted[novel])
+    return {
+        **_sizes(asked),
+        "ways": {by: figures.means() for by, figures in per_query.items()},
+        "novel": {by: figures.means(novel) for by, figures in per_query.items()},
+        "choices": choices,
+        "threshold": NOVEL,
+        "differing": differing,
+        "codes": codes_only(task, part),
+    }
+
+
+def _seen(task: Task) -> Task:
+    """Return the task with a split that hides nothing."""
+    return Task(**{**vars(task), "protocol": "strict"})
+
+
+def asked_of(data: Dataset, split: Split, hidden: NDArray[np.bool_]) -> Asked:
+    """Return the stream as entries; the collection is not told the labels of hidden ones."""
+    y = data.y[split.stream]
+    given = [None if hide else label for label, hide in zip(y.tolist(), hidden, strict=True)]
+    return Asked(data.X[split.stream], y, given, data.X[split.queries], data.y[split.queries])
+
+
+def half_known(split: Split, known: NDArray[np.bool_]) -> Split:
+    """Return the split with equally many queries of known and of other labels."""
+    of_known = known[split.queries]
+    each = min(int(of_known.sum()), int((~of_known).sum()))
+    some = (split.queries[of_known][:each], split.queries[~of_known][:each])
+    return Split(split.stream, split.entries, np.concatenate(some))
+
+
+def filled(task: Task, asked: Asked, keep_features: str = "all") -> Collection:
+    """Return a collection in memory that has ingested the entries in order."""
+    collection = everhash.create(
+        None,
+        asked.X.shape[1],
+        task.bits,
+        random_state=task.seed,
+        method=task.method,
+        keep_features=keep_features,
+    )
+    for part in pieces(len(asked.X)):
+        collection.ingest(asked.X[part], [asked.given[i] for i in part.tolist()])
+    collection.wait()
+    return collection
+
+
+def judged(collection: Collection, asked: Asked, by: str, *, unlabelled: bool = False) -> Figures:
+    """Return how right the answers of a way of searching are."""
+    first, ten, whole = [], [], []
+    for part in _parts(len(asked.queries)):
+        queries, wanted = asked.queries[part], asked.wanted[part, None]
+        best = collection.search(queries, K, by, unlabelled=unlabelled)
+        right = asked.y[best.ids.astype(np.int64)] == wanted
+        first.append(right[:, 0])
+        ten.append(right.mean(axis=1))
+        ranking = collection.search_radius(queries, WAYS[by], by, unlabelled=unlabelled)
+        relevant = asked.y[ranking.ids.astype(np.int64)] == wanted
+        whole.append(average_precision(ranks(ranking), relevant))
+    return Figures(*(np.concatenate(column).astype(np.float64) for column in (first, ten, whole)))
+
+
+def ranks(ranking: Matches) -> NDArray[np.int64]:
+    """Return (n, m) dense ranks: entries of equal score and likeness are tied."""
+    likeness = np.nan_to_num(ranking.likeness)
+    moved = (np.diff(ranking.scores, axis=1) != 0) | (np.diff(likeness, axis=1) != 0)
+    steps: NDArray[np.int64] = np.cumsum(moved, axis=1)
+    return np.pad(steps, ((0, 0), (1, 0)))
+
+
+def by_cosine(asked: Asked) -> Figures:
+    """Return how right the answers of FAISS are, by cosine of the features as they came."""
+    right = asked.y[flat_answers(asked.X, asked.queries)[:, :K]] == asked.wanted[:, None]
+    entries, queries = _unit(asked.X), _unit(asked.queries)
+    whole = [
+        average_precision(-(queries[part] @ entries.T), asked.wanted[part, None] == asked.y)
+        for part in _parts(len(queries))
+    ]
+    first, ten = right[:, 0].astype(np.float64), right.mean(axis=1)
+    return Figures(first, ten, np.concatenate(whole))
+
+
+def flat_answers(X: Floats, queries: Floats) -> NDArray[np.int64]:
+    """Return the nearest entries by FAISS IndexFlatIP on rows of unit length."""
+    index = load_faiss().IndexFlatIP(X.shape[1])
+    index.add(_unit(X))
+    places: NDArray[np.int64] = index.search(_unit(queries), K)[1]
+    return places
+
+
+def by_logistic(asked: Asked, cost: float) -> float:
+    """Return how often batch logistic regression names the right label.
+
+    It sees all labelled rows at once, centred and of unit length.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    taught = np.array([label is not None for label in asked.given])
+    center = asked.X[taught].mean(axis=0)
+    model = LogisticRegression(C=cost, max_iter=1000)
+    model.fit(unit_rows(asked.X[taught], center), asked.y[taught])
+    return float(model.score(unit_rows(asked.queries, center), asked.wanted))
+
+
+def choices_of(
+    collection: Collection, asked: Asked, per_query: dict[str, Figures]
+) -> dict[str, dict[str, float]]:
+    """Return the figures that "auto" would have if it chose likeness by another rule.
+
+    `novelty`: of queries more novel than a threshold. `nearer`: of queries to which the nearest
+    entries are so much nearer than the nearest of those that meaning finds.
+    """
+    meaning, likeness = (collection.search(asked.queries, K, by) for by in ("meaning", "likeness"))
+    found = np.sort(1 - meaning.likeness, axis=1)[:, :NEAREST].mean(axis=1)
+    nearest = (1 - likeness.scores)[:, :NEAREST].mean(axis=1)
+    rules = {f"novelty {at:g}": meaning.novelty > at for at in THRESHOLDS}
+    rules |= {f"nearer {share:g}": nearest < share * found for share in NEARER}
+    both = tuple(zip(per_query["likeness"], per_query["meaning"], strict=True))
+    return {
+        rule: Figures(*(np.where(chosen, *pair) for pair in both)).means()
+        for rule, chosen in rules.items()
+    }
+
+
+def differences(collection: Collection, asked: Asked) -> dict[str, int]:
+    """Return how many answers by likeness differ from those of FAISS, ties aside.
+
+    `stored`: FAISS has the rows as the collection keeps them, in half precision. `original`: as
+    they came.
+    """
+    found = collection.search(asked.queries, K, "likeness").ids.astype(np.int64)
+    rows = {"stored": collection.features(range(len(asked.X))), "original": asked.X}
+    counts = {"answers": int(found.size)}
+    for name, X in rows.items():
+        places = flat_answers(X, asked.queries)
+        queries, entries = (_unit(part.astype(np.float64)) for part in (asked.queries, X))
+        gap = (entries[found] - entries[places]) @ queries[:, :, None]
+        counts[name] = int((np.abs(gap) > TIE).sum())
+    return counts
+
+
+def codes_only(task: Task, asked: Asked) -> dict[str, float]:
+    """Return mAP of labels never learned, by likeness codes alone and by cosine.
+
+    `among`: only entries of such labels are ranked. `all`: with those of learned labels.
+    """
+    hidden = np.array([label is None for label in asked.given])
+    with filled(task, asked, "none") as collection:
+        among = judged(collection, asked, "likeness", unlabelled=True)
+        everywhere = judged(collection, asked, "likeness")
+    alone = asked._replace(X=asked.X[hidden], y=asked.y[hidden])
+    pairs = {"among": (among, by_cosine(alone)), "all": (everywhere, by_cosine(asked))}
+    return {
+        f"{where}_{name}": figures.means()["map"]
+        for where, both in pairs.items()
+        for name, figures in zip(("codes", "cosine"), both, strict=True)
+    }
+
+
+def _sizes(asked: Asked) -> dict[str, int]:
+    taught = sum(label is not None for label in asked.given)
+    return {"stream": taught, "ranked": len(asked.X), "asked": len(asked.queries)}
+
+
+def _unit(rows: NDArray[Any]) -> NDArray[Any]:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: NDArray[Any] = rows / np.maximum(lengths, np.finfo(np.float32).tiny)
+    return unit
+
+
+def _parts(n: int) -> Iterator[slice]:
+    return (slice(start, start + AT_ONCE) for start in range(0, n, AT_ONCE))

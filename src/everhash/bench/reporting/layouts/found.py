@@ -1,0 +1,214 @@
+"""What people find, by each way of searching, beside cosine and a batch classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from statistics import fmean
+from typing import Any
+
+from everhash.bench.reporting.document import Heading, ReportPart
+from everhash.bench.reporting.layouts.common import block_name
+from everhash.bench.reporting.samples import blocks, deviation, setting
+from everhash.bench.reporting.tables import NOTHING, Table
+from everhash.bench.task import Row
+
+FIGURES = {"first": "first right", "ten": "right among ten", "map": "mAP"}
+CHOOSING = (0, 1)
+"""Seeds by which the rule of "auto" was chosen; the others tell how good it is."""
+MEASURED = (
+    "First right: share of queries whose first answer has their label. Right among ten: mean "
+    "share of the first ten answers that have it. mAP: of the whole ranking, averaged over all "
+    "orders of tied entries. Each is the mean over seeds and the standard deviation. `cosine` is "
+    "FAISS IndexFlatIP on the same float32 rows at unit length; `logistic` is batch logistic "
+    "regression on all labelled rows at once, its C chosen in its favour."
+)
+MIXED = (
+    "A quarter of the labels is never learned; their entries have no label, all others have "
+    "theirs. Half of the queries have such labels, half have learned ones. The second three "
+    "columns are the queries of labels never learned alone."
+)
+SAME = (
+    "Answers by likeness, with features kept, that are not those of FAISS IndexFlatIP (ties "
+    "within 1e-6 aside), of ten for each query, all seeds together. Stored: FAISS has the rows as "
+    "they are stored, in half precision. Original: as they came."
+)
+CODES = (
+    "mAP of labels never learned by likeness codes alone, without features: one bit a dimension. "
+    "Among: only entries without labels are ranked. All: every entry is."
+)
+RULES = (
+    "How `auto` chooses between meaning and likeness. Novelty: by likeness if a query is more "
+    "novel than this share of the rows that came. Nearer: by likeness if its three nearest "
+    "entries are at less than this share of the distance (1 - cosine) of the three nearest that "
+    "meaning finds. The figures are the worst over data sets of what is lost to the better of "
+    "meaning and likeness, whichever that is on the set: on mixed queries by the seeds it is "
+    "chosen by (0 and 1) and by the others, and on queries of learned labels only (the runs "
+    "above)."
+)
+Values = Callable[[Row], float | None]
+
+
+def unlabelled(rows: Sequence[Row]) -> Iterator[ReportPart]:
+    """Yield what is found where a share of the entries has no label."""
+    share = ", ".join(sorted({f"{row['share']:.0%}" for row in rows}))
+    yield Heading(2, "Labels learned")
+    yield f"{share} of the entries have no label, and are not learned. {MEASURED}"
+    yield _summary(rows)
+    for block in blocks(rows):
+        yield Heading(3, block_name(block))
+        yield _ways(block, ("ways",))
+        yield setting(block)
+
+
+def unseen(rows: Sequence[Row]) -> Iterator[ReportPart]:
+    """Yield what is found of labels that were never learned."""
+    yield Heading(2, "Labels never learned")
+    yield MIXED
+    for block in blocks(rows):
+        yield Heading(3, block_name(block))
+        yield _ways(block, ("ways", "novel"))
+        yield setting(block)
+    yield Heading(3, "Likeness is exact where features are kept")
+    yield SAME
+    yield _same(rows)
+    yield Heading(3, "Codes alone")
+    yield CODES
+    yield _codes(rows)
+
+
+def both(rows: Sequence[Row]) -> Iterator[ReportPart]:
+    """Yield all of it, and the rules by which "auto" could choose."""
+    parts = {
+        protocol: [row for row in rows if row["protocol"] == protocol]
+        for protocol in ("unlabelled", "unseen")
+    }
+    for layout, part in ((unlabelled, parts["unlabelled"]), (unseen, parts["unseen"])):
+        yield from layout(part) if part else ()
+    if parts["unseen"]:
+        yield Heading(2, "How auto chooses")
+        used = ", ".join(sorted({f"{row['threshold']:g}" for row in rows}))
+        yield f"{RULES} In these runs `auto` searched by likeness above novelty {used}."
+        yield _rules(parts["unseen"], parts["unlabelled"])
+
+
+def _summary(rows: Sequence[Row]) -> Table:
+    """Return one line a data set: meaning beside cosine and the classifier."""
+    lines = []
+    for block in blocks(rows):
+        cells = [
+            " / ".join(_mean(block, "ways", way, figure) for figure in FIGURES)
+            for way in ("meaning", "cosine")
+        ]
+        classifier = _mean(block, "ways", "logistic", "first")
+        share = _average(block, _pick("ways", "meaning", "first")) / _average(
+            block, _pick("ways", "logistic", "first")
+        )
+        lines.append((block[0]["dataset"], *cells, classifier, f"{share:.3f}"))
+    head = (
+        "first / among ten / mAP",
+        "meaning",
+        "cosine",
+        "logistic, first",
+        "meaning's share of it",
+    )
+    return Table(head, tuple(lines))
+
+
+def _ways(rows: Sequence[Row], parts: Iterable[str]) -> Table:
+    """Return a line for each way of searching."""
+    parts = tuple(parts)
+    names = list(dict.fromkeys(way for row in rows for way in row[parts[0]]))
+    head = [
+        f"{title}{', never learned' if part == 'novel' else ''}"
+        for part in parts
+        for title in FIGURES.values()
+    ]
+    lines = tuple(
+        (way, *(_cell(rows, _pick(part, way, figure)) for part in parts for figure in FIGURES))
+        for way in names
+    )
+    return Table(("search", *head), lines)
+
+
+def _same(rows: Sequence[Row]) -> Table:
+    lines = []
+    for block in blocks(rows):
+        counts = [
+            sum(row["differing"][name] for row in block)
+            for name in ("answers", "stored", "original")
+        ]
+        lines.append((block[0]["dataset"], *(f"{count:,}" for count in counts)))
+    return Table(("data", "answers", "stored", "original"), tuple(lines))
+
+
+def _codes(rows: Sequence[Row]) -> Table:
+    lines = []
+    for block in blocks(rows):
+        cells = []
+        for where in ("among", "all"):
+            codes, cosine = (
+                _average(block, _pick("codes", f"{where}_{name}")) for name in ("codes", "cosine")
+            )
+            cells += [f"{codes:.3f}", f"{cosine:.3f}", f"{codes / cosine:.3f}"]
+        lines.append((block[0]["dataset"], *cells))
+    head = ("data", "among: codes", "cosine", "share", "all: codes", "cosine", "share")
+    return Table(head, tuple(lines))
+
+
+def _rules(mixed: Sequence[Row], learned: Sequence[Row]) -> Table:
+    """Return what each rule loses to the better way, at worst over data sets."""
+    chosen_by = [row for row in mixed if row["seed"] in CHOOSING]
+    others = [row for row in mixed if row["seed"] not in CHOOSING]
+    columns = [
+        (f"{name}, {title}", rows, figure)
+        for name, rows in (("choosing", chosen_by), ("others", others), ("learned", learned))
+        for figure, title in FIGURES.items()
+        if rows
+    ]
+    lines = tuple(
+        (rule, *(f"{_loss(rows, rule, figure):+.3f}" for _, rows, figure in columns))
+        for rule in mixed[0]["choices"]
+    )
+    return Table(("rule", *(title for title, _, _ in columns)), lines)
+
+
+def _loss(rows: Sequence[Row], rule: str, figure: str) -> float:
+    return min(
+        _average(block, _pick("choices", rule, figure))
+        - max(_average(block, _pick("ways", way, figure)) for way in ("meaning", "likeness"))
+        for block in blocks(rows)
+    )
+
+
+def _pick(*keys: str) -> Values:
+    """Return a function that reads a figure from a row, by its keys; None where there is none."""
+
+    def pick(row: Row) -> float | None:
+        value: Any = row
+        for key in keys:
+            value = value.get(key) if isinstance(value, dict) else None
+        return value
+
+    return pick
+
+
+def _values(rows: Iterable[Row], pick: Values) -> list[float]:
+    return [value for value in map(pick, rows) if value is not None]
+
+
+def _average(rows: Iterable[Row], pick: Values) -> float:
+    return fmean(_values(rows, pick))
+
+
+def _mean(rows: Sequence[Row], *keys: str) -> str:
+    values = _values(rows, _pick(*keys))
+    return f"{fmean(values):.3f}" if values else NOTHING
+
+
+def _cell(rows: Sequence[Row], pick: Values) -> str:
+    """Return the mean and the standard deviation over seeds."""
+    values = _values(rows, pick)
+    if not values:
+        return NOTHING
+    spread = deviation(values)
+    return f"{fmean(values):.3f}" + ("" if spread is None else f" ± {spread:.3f}")
