@@ -231,6 +231,8 @@ class Exporting(ReadableEntries):
         if self._coded is not None:
             self._coded.stop_refresh()
         self._empty()
+        if self._coder is not None:
+            self._coder.first = self._coder.first[kept[kept < len(self._coder.first)]]
         self._features.renumber(kept)
         self.restore(records, codes, mapping, self._coder)
         self._ids.next = next_id
