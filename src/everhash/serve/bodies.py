@@ -33,12 +33,13 @@ MAX_NESTED = 1_000_000
 """Lists and objects of a JSON body; each takes far more memory than the two bytes it is sent in."""
 NUMBERS = {("f", 2), ("f", 4), ("f", 8), *((kind, size) for kind in "iu" for size in (1, 2, 4, 8))}
 """Types of numbers that rows may have, and their bytes."""
-FLAGS = {"true": True, "false": False}
+FLAGS = ("unlabelled", "exact", "payloads", "teach")
+"""Options that are true or false."""
 IN_QUERY: dict[str, Callable[[str], Any]] = {
     "k": int,
     "r": float,
     "by": str,
-    **dict.fromkeys(("unlabelled", "exact", "payloads", "teach"), FLAGS.__getitem__),
+    **dict.fromkeys(FLAGS, {"true": True, "false": False}.__getitem__),
 }
 """Options that may stand in the query string, where the body has no place for them."""
 R = TypeVar("R", bound=Request)
@@ -126,7 +127,7 @@ def explain(problem: Mapping[str, Any]) -> EverhashError:
         "missing": f"field {where!r} is missing",
         "extra_forbidden": f"field {where!r:.80} is unknown here",
     }.get(kind, f"{where or 'the body'}: {said[:1].lower()}{said[1:]}")
-    error = OptionError if field in IN_QUERY or field == "explain" else InputError
+    error = OptionError if field in (*FLAGS, "explain") else InputError
     return error(message, hint="see /docs")
 
 

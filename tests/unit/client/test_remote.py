@@ -24,7 +24,7 @@ def remote(service: Scripted, **options: Any) -> everhash.RemoteCollection:
     return everhash.connect(service.url, **{"timeout": 5, **options})
 
 
-FOUND: dict[str, Any] = {"matches": [{"novelty": 0.5, "found": []}], "columns": 0}
+FOUND: dict[str, Any] = {"matches": [{"by": "meaning", "novelty": 0.5, "found": []}], "columns": 0}
 ROW = np.zeros((1, 3), np.float32)
 
 
@@ -355,15 +355,26 @@ def test_an_answer_that_is_too_large_is_not_taken(monkeypatch: pytest.MonkeyPatc
             assert len(col) == 1
 
 
+QUERY: dict[str, Any] = {"by": "meaning", "novelty": 1.0, "found": []}
+MATCH: dict[str, Any] = {"id": 1, "score": 1, "likeness": None, "label": 1, "guess": None}
 CHANGED: list[tuple[str, Any]] = [
     ("matches", []),
     ("matches", None),
-    ("matches", [{"novelty": 1.0, "found": []}] * 2),
-    ("matches", [{"novelty": "x", "found": []}]),
-    ("matches", [{"novelty": 1.0, "found": [{"id": 1.5, "distance": 1, "label": 1}]}]),
-    ("matches", [{"novelty": 1.0, "found": [{"id": 1, "distance": 1, "label": {"a": 1}}]}]),
-    ("matches", [{"novelty": 1.0, "found": [{"id": 1, "distance": 1}]}]),
-    ("matches", [{"novelty": 1.0, "found": [{"id": 1, "distance": 1, "label": 1}] * 2}]),
+    ("matches", [QUERY] * 2),
+    ("matches", [{**QUERY, "novelty": "x"}]),
+    ("matches", [{**QUERY, "by": "magic"}]),
+    ("matches", [{**QUERY, "by": ["meaning"]}]),
+    ("matches", [{"novelty": 1.0, "found": []}]),
+    ("matches", [{**QUERY, "found": [{**MATCH, "id": 1.5}]}]),
+    ("matches", [{**QUERY, "found": [{**MATCH, "label": {"a": 1}}]}]),
+    ("matches", [{**QUERY, "found": [{**MATCH, "guess": [1]}]}]),
+    ("matches", [{**QUERY, "found": [{**MATCH, "score": "high"}]}]),
+    ("matches", [{**QUERY, "found": [{**MATCH, "likeness": {}}]}]),
+    *[
+        ("matches", [{**QUERY, "found": [{k: v for k, v in MATCH.items() if k != name}]}])
+        for name in ("id", "score", "likeness", "label", "guess")
+    ],
+    ("matches", [{**QUERY, "found": [MATCH] * 2}]),
     ("columns", None),
     ("columns", -1),
     ("columns", 11),

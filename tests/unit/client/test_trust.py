@@ -17,13 +17,13 @@ import pytest
 
 import everhash
 from everhash.errors import ServiceError
-from everhash.wire.matches import from_arrow
+from everhash.wire.match_tables import from_arrow
 from tests.unit.client.scripted_service import LIMITS, Last, Scripted, answer, scripted
 
 ROW = np.zeros((1, 3), np.float32)
 MANY = np.zeros((9, 3), np.float32)
 NUMBERS = pa.array(range(9), pa.int32())
-FOUND: dict[str, Any] = {"matches": [{"novelty": 0.5, "found": []}], "columns": 0}
+FOUND: dict[str, Any] = {"matches": [{"by": "meaning", "novelty": 0.5, "found": []}], "columns": 0}
 
 
 def remote(service: Scripted, **options: Any) -> everhash.RemoteCollection:
@@ -31,6 +31,8 @@ def remote(service: Scripted, **options: Any) -> everhash.RemoteCollection:
 
 
 # Tables of matches
+
+FLOATS = ("score", "likeness", "novelty")
 
 
 def test_a_radius_has_as_many_columns_as_it_found() -> None:
@@ -46,12 +48,15 @@ def table(
 ) -> bytes:
     """Return a table of nine queries that found an entry each, or of something like it."""
     novelty = base64.b64encode(bytes(36)).decode()
-    told = {"queries": 9, "columns": 1, "ids": "int", "novelty": novelty, **about}
+    told = {"queries": 9, "columns": 1, "ids": "int", "novelty": novelty}
+    told |= {"by": ["meaning"] * 9, **about}
     columns = {
         "query": NUMBERS,
         "id": NUMBERS.cast(pa.int64()),
-        "distance": NUMBERS.cast(pa.float32()),
+        "score": NUMBERS.cast(pa.float32()),
+        "likeness": pa.array([float("nan")] * 9, pa.float32()),
         "label": pa.array(['"a"'] * 9, pa.string()),
+        "guess": pa.array([None, *['"b"'] * 8], pa.string()),
         "novelty": NUMBERS.cast(pa.float32()),
     }
     batch = pa.record_batch(columns | (content or {}))
@@ -74,6 +79,9 @@ def test_a_table_is_read() -> None:
     found = search_many(table())
     assert found.ids.tolist() == [[number] for number in range(9)]
     assert found.labels.tolist() == [["a"]] * 9
+    assert found.guesses.tolist() == [[None], *[["b"]] * 8]
+    assert found.by == ["meaning"] * 9
+    assert np.isnan(found.likeness).all()
 
 
 def queries(*numbers: int) -> bytes:
@@ -93,7 +101,14 @@ FALSE = {
     "more columns than asked for": table(columns=11),
     "no column": table(columns=0),
     "half a column": table(columns=1.5),
-    "more queries": table(queries=10, novelty=base64.b64encode(bytes(40)).decode()),
+    "more queries": table(
+        queries=10, novelty=base64.b64encode(bytes(40)).decode(), by=["meaning"] * 10
+    ),
+    "an unknown way": table(by=["meaning"] * 8 + ["magic"]),
+    "ways that are no list": table(by="meaning"),
+    "too few ways": table(by=["meaning"] * 8),
+    "a score that is missing": table({"score": pa.array([None] * 9, pa.float32())}),
+    "guesses that are no JSON": table({"guess": pa.array(["a"] * 9)}),
     "queries in words": table(queries="9"),
     "another column": table({"more": NUMBERS}),
     "labels that are numbers": table({"label": NUMBERS}),
@@ -114,8 +129,12 @@ def test_a_false_table_is_an_error(body: bytes) -> None:
 def test_a_compressed_table_is_not_unpacked(compression: str) -> None:
     n = 1_000_000
     zeros = pa.array(np.zeros(n, np.int32))
-    columns = {"query": zeros, "id": zeros.cast(pa.int64()), "label": pa.nulls(n, pa.string())}
-    columns |= {name: zeros.cast(pa.float32()) for name in ("distance", "novelty")}
+    columns = {
+        "query": zeros,
+        "id": zeros.cast(pa.int64()),
+        **dict.fromkeys(("label", "guess"), pa.nulls(n, pa.string())),
+    }
+    columns |= {name: zeros.cast(pa.float32()) for name in FLOATS}
     refused_unread(table(columns, compression))
 
 
@@ -129,8 +148,12 @@ def test_more_matches_than_asked_for_are_not_read() -> None:
     n = 91
     numbers = pa.array(np.arange(n, dtype=np.int32) // 11)
     columns = {"query": numbers, "id": numbers.cast(pa.int64())}
-    columns |= {name: numbers.cast(pa.float32()) for name in ("distance", "novelty")}
-    refused_unread(table({**columns, "label": pa.nulls(n, pa.string())}, columns=10))
+    columns |= {name: numbers.cast(pa.float32()) for name in FLOATS}
+    refused_unread(
+        table(
+            {**columns, **dict.fromkeys(("label", "guess"), pa.nulls(n, pa.string()))}, columns=10
+        )
+    )
 
 
 def refused_unread(body: bytes) -> None:
@@ -313,7 +336,10 @@ def test_empty_pages_of_entries_go_on_fast_or_not_at_all(step: int) -> None:
 
 # Counts and types
 
-ENTRY = {"id": 1, "labels": ["a"], "home": None, "code": None, "payload": 5, "thumbnail": False}
+ENTRY = {
+    **{"id": 1, "labels": ["a"], "home": None, "code": None, "payload": 5, "thumbnail": False},
+    "guess": None,
+}
 REPORT: dict[str, Any] = {
     **dict.fromkeys(("entries", "entries_touched", "bits_recomputed", "bits_certified"), 3),
     **dict.fromkeys(("bits_flipped", "homes_checked", "homes_moved"), 0),
@@ -335,9 +361,18 @@ def test_true_answers_are_believed() -> None:
         "add": answer({"ids": [1]}),
         "remove": answer({"removed": 1}),
         "refresh": answer(REPORT),
+        "label": answer({"labelled": 1, "new": [{"label": "a", "near": ["b"]}]}),
+        "unlabel": answer({"unlabelled": 1}),
+        "labels/merge": answer({"entries": 7}),
+        "predict": answer({"labels": ["a"], "dtype": "<U3"}),
     }
     with scripted(**routes) as service, remote(service) as col:
         assert len(col) == 5
+        report = col.label([1], ["a"])
+        assert (report.labelled, report.new[0].label, report.new[0].near) == (1, "a", ("b",))
+        assert col.unlabel([1]) == 1
+        assert col.merge_labels("a", "b") == 7
+        assert col.predict(ROW).tolist() == ["a"]
         assert col.stats()["learned"] == RECORD
         assert col.has([1]).tolist() == [True]
         assert col.get([1])[0].labels == ("a",)
@@ -352,6 +387,39 @@ def test_a_record_may_know_nothing_yet(told: Any) -> None:
     with scripted() as service, remote(service) as col:
         service.answers["/stats"] = answer({"entries": 5, "learned": told})
         assert col.stats()["learned"] == told
+
+
+UNTRUE: list[tuple[str, tuple[Any, ...], str, Any]] = [
+    ("label", ([1], ["a"]), "label", {"labelled": 2, "new": []}),
+    ("label", ([1], ["a"]), "label", {"labelled": 1}),
+    ("label", ([1], ["a"]), "label", {"labelled": 1, "new": [{"label": "a"}]}),
+    ("label", ([1], ["a"]), "label", {"labelled": 1, "new": [{"label": [], "near": []}]}),
+    ("label", ([1], ["a"]), "label", {"labelled": 1, "new": [{"label": 1, "near": "ab"}]}),
+    ("unlabel", ([1],), "unlabel", {"unlabelled": 2}),
+    ("unlabel", ([1],), "unlabel", {"unlabelled": True}),
+    ("merge_labels", ("a", "b"), "labels/merge", {"entries": -1}),
+    ("drop_label", ("a",), "labels/drop", {}),
+    ("upsert", (ROW, [1]), "upsert", {"ids": [2]}),
+    ("predict", (ROW,), "predict", {"labels": [], "dtype": "object"}),
+    ("predict", (ROW,), "predict", {"labels": ["a"], "dtype": "int64"}),
+    ("predict", (ROW,), "predict", {"labels": ["a"], "dtype": "<U99999"}),
+    ("predict", (ROW,), "predict", {"labels": ["a"], "dtype": "V9"}),
+    ("predict", (ROW,), "predict", {"labels": ["a"], "dtype": None}),
+    ("predict", (ROW,), "predict", {"labels": [None], "dtype": "object"}),
+    ("predict", (ROW,), "predict", {"labels": ["a"]}),
+]
+
+
+@pytest.mark.parametrize(("call", "arguments", "route", "said"), UNTRUE)
+def test_untrue_answers_to_changes_are_errors(
+    call: str, arguments: tuple[Any, ...], route: str, said: Any
+) -> None:
+    with (
+        scripted(**{route: answer(said)}) as service,
+        remote(service) as col,
+        pytest.raises(ServiceError, match="unknown form"),
+    ):
+        getattr(col, call)(*arguments)
 
 
 FALSE_RECORDS: list[Any] = [

@@ -40,9 +40,9 @@ def rows(n: int, seed: int = 0) -> tuple[Floats, list[str]]:
     ]
 
 
-def filled(path: Any = None) -> Collection:
+def filled(path: Any = None, *, auto_refresh: bool = True) -> Collection:
     """Return a collection of 40 labelled entries, 0 to 39, and 20 unlabelled ones, 40 to 59."""
-    collection = everhash.create(path, DIM, 16)
+    collection = everhash.create(path, DIM, 16, auto_refresh=auto_refresh)
     X, y = rows(60)
     collection.ingest(X[:40], y[:40])
     collection.add(X[40:])

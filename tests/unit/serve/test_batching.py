@@ -58,8 +58,8 @@ def test_queries_together_are_answered_as_each_alone() -> None:
             found = collection.search(*one)
             (told,) = json.loads(answer)["matches"]
             assert [match["id"] for match in told["found"]] == found.ids[0].tolist()
-            distances = np.array([match["distance"] for match in told["found"]], np.float32)
-            np.testing.assert_array_equal(distances, found.distances[0])
+            scores = np.array([match["score"] for match in told["found"]], np.float32)
+            np.testing.assert_array_equal(scores, found.scores[0])
 
     in_service(body)
 
@@ -99,10 +99,10 @@ def test_a_query_that_fails_takes_nobody_with_it(monkeypatch: pytest.MonkeyPatch
 def test_a_batch_grows_while_another_is_searched() -> None:
     sizes, let_go = [], threading.Event()
 
-    def search(X: Any, k: int, distance: str) -> Any:
+    def search(X: Any, k: int, by: str) -> Any:
         sizes.append(len(X))
         assert let_go.wait(30)
-        return collection.search(X, k, distance)
+        return collection.search(X, k, by)
 
     async def run() -> None:
         executor = ThreadPoolExecutor(1)

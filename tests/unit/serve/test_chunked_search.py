@@ -18,11 +18,11 @@ from tests.unit.serve.serving import ARROW, NPY, Served, filled, npy, rows, serv
 QUERIES = rows(37, seed=4)[0]
 ASKED: list[tuple[str, dict[str, Any]]] = [
     ("/search", {"k": 7}),
-    ("/search", {"k": 7, "explain": True, "distance": "hamming"}),
+    ("/search", {"k": 7, "explain": True, "by": "hamming"}),
     ("/search", {"k": 3, "labels": ["ant"], "within": list(range(0, 60, 3))}),
     ("/radius", {"r": 3}),
     ("/radius", {"r": 0, "explain": True}),
-    ("/radius", {"r": -3, "distance": "asymmetric"}),
+    ("/radius", {"r": -3, "by": "asymmetric"}),
 ]
 
 

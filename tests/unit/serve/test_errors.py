@@ -48,8 +48,8 @@ NAN = float("nan")
         ("/search", {"rows": ROWS, "k": 0}, 422, "OptionError", "k must be"),
         ("/search", {"rows": ROWS, "k": True}, 422, "OptionError", "k must be"),
         ("/search", {"rows": ROWS, "k": 1001}, 422, "LimitError", "at most 1000"),
-        ("/search", {"rows": ROWS, "distance": "far"}, 422, "OptionError", "far"),
-        ("/search", {"rows": ROWS, "distance": []}, 422, "OptionError", "distance"),
+        ("/search", {"rows": ROWS, "by": "far"}, 422, "OptionError", "far"),
+        ("/search", {"rows": ROWS, "by": []}, 422, "OptionError", "by="),
         ("/search", {"rows": ROWS, "explain": 1}, 422, "OptionError", "explain"),
         ("/search", {"rows": ROWS, "labels": ["yak"]}, 404, "UnknownNameError", "yak"),
         ("/search", {"rows": ROWS, "labels": "yak"}, 422, "InputError", "labels: input should be"),
@@ -57,8 +57,19 @@ NAN = float("nan")
         ("/search", {"rows": ROWS, "within": [1.5]}, 422, "IdError", "1.5"),
         ("/search", {"rows": ROWS, "ids": [1]}, 422, "InputError", "rows and ids"),
         ("/search", {"ids": [777]}, 404, "UnknownIdError", "777"),
-        ("/search", {"ids": [1], "distance": "hamming"}, 422, "OptionError", "no bits"),
-        ("/search", {"ids": []}, 422, "InputError", "0 sample"),
+        ("/search", {"rows": ROWS, "distance": "hamming"}, 422, "InputError", "unknown here"),
+        ("/search", {"rows": ROWS, "exact": 1}, 422, "OptionError", "exact"),
+        ("/search", {"rows": ROWS, "unlabelled": "no"}, 422, "OptionError", "unlabelled"),
+        ("/label", {"ids": [1], "labels": ["ant"], "teach": 1}, 422, "OptionError", "teach"),
+        ("/upsert", {"rows": ROWS}, 422, "InputError", "ids"),
+        ("/update", {"rows": ROWS, "ids": [777]}, 404, "UnknownIdError", "777"),
+        ("/unlabel", {"ids": [777]}, 404, "UnknownIdError", "777"),
+        ("/labels/rename", {"label": "yak", "to": "ox"}, 404, "UnknownNameError", "yak"),
+        ("/labels/rename", {"label": "ant", "to": "bee"}, 422, "LabelError", "there already"),
+        ("/labels/rename", {"label": "ant", "to": []}, 422, "LabelError", "cannot be a label"),
+        ("/labels/merge", {"label": "ant", "into": "ant"}, 422, "LabelError", "itself"),
+        ("/labels/drop", {"label": None}, 422, "LabelError", "cannot be a label"),
+        ("/predict", {"rows": [[1.0, 2.0]]}, 422, "DimensionError", "2 features"),
         ("/search", {"rows": [["a" * 99, *"b" * 7]]}, 422, "FeatureTypeError", "row 0: features"),
         ("/search", {"rows": ["a" * 99, ROW]}, 422, "InputError", "rows.0: input should"),
         ("/search", {"rows": [ROW, [[1]] * 8]}, 422, "FeatureTypeError", "row 1: features"),
@@ -110,7 +121,7 @@ NAN = float("nan")
         ("/attach", {"ids": [777]}, 404, "UnknownIdError", "777"),
         ("/attach", {"ids": [1, 1], "payloads": [1, 2]}, 422, "InputError", "twice"),
         ("/label", {"ids": [1]}, 422, "InputError", "'labels' is missing"),
-        ("/label", {"ids": [1], "labels": [None]}, 422, "LabelError", "lose its label"),
+        ("/label", {"ids": [1], "labels": [None]}, 422, "LabelError", "no label"),
         ("/label", {"ids": [777], "labels": ["x"]}, 404, "UnknownIdError", "777"),
         ("/remove", {"ids": [777]}, 404, "UnknownIdError", "777"),
     ],
@@ -286,7 +297,7 @@ def test_wrong_parameters_are_named(
 
 
 def test_options_in_the_query_string_are_checked(reading: Served) -> None:
-    for params in ({"k": "x"}, {"k": "0"}, {"k": "1.5"}, {"distance": "far"}):
+    for params in ({"k": "x"}, {"k": "0"}, {"k": "1.5"}, {"by": "far"}):
         error = error_of(reading.send("/search", npy(np.zeros((1, DIM))), NPY, params=params))
         assert (error["status"], error["code"]) == (422, "OptionError")
     error = error_of(reading.send("/radius", npy(np.zeros((1, DIM))), NPY, params={"r": "x"}))

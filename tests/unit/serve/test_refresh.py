@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from everhash import Collection
+from everhash.collection import writing
 from everhash.index import refresh
 from everhash.serve import service
 from tests.unit.serve.serving import Served, filled, rows, serving, until
+from tests.unit.serve.test_events import listening
 
 STEPS = 4
 """Slices of five that twenty unlabelled entries are refreshed in."""
@@ -46,7 +48,7 @@ class Paced:
 
 @pytest.fixture
 def collection() -> Collection:
-    made = filled()
+    made = filled(auto_refresh=False)
     X, y = rows(300, seed=8)
     made.learn(X, y)
     return made
@@ -119,3 +121,65 @@ def test_a_service_stops_in_the_middle_of_a_refresh(
         until(lambda: served.get(f"/jobs/{job}").json()["progress"] > 0)
     assert collection.stats()["stale_bits"] == before > 0
     assert collection.refresh().entries == 20
+
+
+@pytest.fixture
+def behind(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """A service of a collection that refreshes in the background, slice by slice."""
+    monkeypatch.setattr(refresh, "SLICE", 5)
+    monkeypatch.setattr(writing, "AT_ONCE", 0)
+    with filled() as made, serving(made) as served:
+        yield served
+
+
+def publish(served: Served) -> None:
+    """Have the mapping solved anew, which leaves entries stale."""
+    X, y = rows(300, seed=8)
+    assert served.post("/learn", {"rows": X.tolist(), "labels": y}).status_code == 200
+
+
+def test_a_refresh_in_the_background_is_told_and_leaves_nothing_stale(behind: Served) -> None:
+    with listening(behind) as ear:
+        publish(behind)
+        assert ear.until("refreshed")["entries"] == 20
+        while ear.until("stats")["refreshing"]:
+            pass
+    assert behind.get("/stats").json()["stale_bits"] == 0
+
+
+def test_a_refresh_asked_for_while_one_runs_in_the_background_is_done(behind: Served) -> None:
+    for _ in range(3):
+        publish(behind)
+        numbers = [behind.post("/refresh").json()["job"] for _ in range(2)]
+        assert behind.post("/refresh", params={"dry_run": True}).status_code == 200
+        for number in numbers:
+            until(lambda n=number: behind.get(f"/jobs/{n}").json()["state"] != "running")
+            assert behind.get(f"/jobs/{number}").json()["state"] == "done"
+
+
+def test_a_write_in_the_middle_of_a_refresh_that_needs_another_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(refresh, "SLICE", 5)
+    with filled() as made:
+        steps = made.refresh_steps()
+        next(steps)
+        X, y = rows(300, seed=8)
+        made.learn(X, y)
+        for _ in steps:
+            pass
+        made.wait(30)
+        assert made.stats()["stale_bits"] == 0
+
+
+def test_labels_taken_away_in_the_middle_of_a_refresh_do_not_end_it(paced: Paced) -> None:
+    number = paced.begin()
+    paced.step(number, 1 / STEPS)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(paced.served.post, "/unlabel", {"ids": [0, 1], "teach": False})
+        until(asked.running)
+        time.sleep(0.2)  # it waits behind the next slice
+        paced.may.release()
+        assert asked.result(30).json() == {"unlabelled": 2}
+    job = paced.finish(number)
+    assert (job["state"], job["error"]) == ("done", None)

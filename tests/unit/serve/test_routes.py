@@ -16,6 +16,7 @@ import everhash
 from everhash.collection.collection import Collection
 from everhash.matches import Matches
 from everhash.serve import chunked_search
+from everhash.wire.options import WAYS
 from everhash.wire.routes import BY_PATH, DESCRIBED
 from tests.unit.serve.serving import (
     ARROW,
@@ -36,16 +37,27 @@ from tests.unit.serve.serving import (
 Q, _ = rows(5, seed=1)
 
 
+FIELDS = ("ids", "scores", "likeness", "labels", "guesses")
+
+
+def _number(value: Any) -> Any:
+    if not isinstance(value, float):
+        return value
+    return None if np.isnan(value) else pytest.approx(value)
+
+
 def told(matches: Matches) -> list[dict[str, Any]]:
     """Return matches as JSON should have them."""
     answers = []
     for row, n in enumerate(matches.counts.tolist()):
-        columns = (matches.ids, matches.distances, matches.labels)
+        names = ("id", "score", "likeness", "label", "guess")
+        columns = (getattr(matches, field) for field in FIELDS)
         found = [
-            {"id": name, "distance": pytest.approx(float(distance)), "label": label}
-            for name, distance, label in zip(*(c[row, :n].tolist() for c in columns), strict=True)
+            dict(zip(names, map(_number, match), strict=True))
+            for match in zip(*(c[row, :n].tolist() for c in columns), strict=True)
         ]
-        answers.append({"novelty": pytest.approx(float(matches.novelty[row])), "found": found})
+        novelty = pytest.approx(float(matches.novelty[row]))
+        answers.append({"by": matches.by[row], "novelty": novelty, "found": found})
     return answers
 
 
@@ -112,7 +124,7 @@ def entry_told(entry: Any) -> dict[str, Any]:
     code = None if entry.code is None else entry.code.astype(int).tolist()
     return {
         **{"id": entry.id, "labels": list(entry.labels), "home": entry.home},
-        **{"payload": None, "thumbnail": False, "code": code},
+        **{"payload": None, "thumbnail": False, "guess": entry.guess, "code": code},
     }
 
 
@@ -137,18 +149,18 @@ def test_get_tells_of_entries_in_the_order_asked(reading: Served, stored: Collec
 def test_has_tells_which_ids_are_taken(writing: Served) -> None:
     writing.post("/remove", {"ids": [3]})
     assert writing.post("/has", {"ids": [2, 3, 60, "x"]}).json() == {
-        "has": [True, True, False, False]
+        "has": [True, False, False, False]
     }
 
 
-@pytest.mark.parametrize("distance", ["asymmetric", "hamming"])
+@pytest.mark.parametrize("by", WAYS)
 @pytest.mark.parametrize("n", [1, 5])
 def test_search_finds_what_the_collection_finds(
-    reading: Served, stored: Collection, distance: str, n: int
+    reading: Served, stored: Collection, by: str, n: int
 ) -> None:
-    answer = reading.post("/search", {"rows": Q[:n].tolist(), "k": 4, "distance": distance})
+    answer = reading.post("/search", {"rows": Q[:n].tolist(), "k": 4, "by": by})
     assert answer.json() == {
-        "matches": told(stored.search(Q[:n], 4, distance)),
+        "matches": told(stored.search(Q[:n], 4, by)),
         "columns": 4,
     }
 
@@ -184,7 +196,7 @@ def test_radius_finds_what_the_collection_finds(reading: Served, stored: Collect
         answer = reading.post("/radius", {"rows": Q.tolist(), "r": r}).json()
         found = stored.search_radius(Q, float(np.clip(r, -99, 99)))
         assert answer == {"matches": told(found), "columns": found.ids.shape[1]}
-    answer = reading.post("/radius", {"rows": Q.tolist(), "r": -1.5, "distance": "asymmetric"})
+    answer = reading.post("/radius", {"rows": Q.tolist(), "r": -1.5, "by": "asymmetric"})
     assert answer.json()["matches"] == told(stored.search_radius(Q, -1.5, "asymmetric"))
 
 
@@ -206,8 +218,8 @@ def test_a_radius_is_searched_in_parts(
 
 
 def test_npy_and_arrow_ask_as_json_does(reading: Served) -> None:
-    wanted = reading.post("/search", {"rows": Q.tolist(), "k": 4, "distance": "hamming"}).json()
-    options = {"params": {"k": 4, "distance": "hamming"}}
+    wanted = reading.post("/search", {"rows": Q.tolist(), "k": 4, "by": "hamming"}).json()
+    options = {"params": {"k": 4, "by": "hamming"}}
     bodies = [(npy(Q), NPY), (npy(np.asfortranarray(Q.astype(np.float64))), NPY)]
     bodies += [(arrow({"vector": vectors(Q)}), ARROW), (arrow({"vector": Q.tolist()}), ARROW)]
     for content, kind in bodies:
@@ -235,9 +247,12 @@ def check_table(content: bytes, matches: Matches) -> None:
     ids = [json.loads(i) for i in columns["id"]] if about["ids"] == "json" else columns["id"]
     assert columns["query"] == np.nonzero(there)[0].tolist()
     assert ids == matches.ids[there].tolist()
-    assert columns["distance"] == matches.distances[there].tolist()
-    labels = [None if label is None else json.loads(label) for label in columns["label"]]
-    assert labels == matches.labels[there].tolist()
+    for name, values in (("score", matches.scores), ("likeness", matches.likeness)):
+        np.testing.assert_array_equal(np.array(columns[name], np.float32), values[there])
+    for name, values in (("label", matches.labels), ("guess", matches.guesses)):
+        read = [None if label is None else json.loads(label) for label in columns[name]]
+        assert read == values[there].tolist()
+    assert about["by"] == matches.by
     np.testing.assert_array_equal(np.array(columns["novelty"]), novelty[columns["query"]])
 
 
@@ -258,7 +273,10 @@ def test_ids_of_all_kinds_come_back_as_they_were(ids: list[Any]) -> None:
 def test_nothing_is_found_in_an_empty_collection() -> None:
     with everhash.create(None, DIM) as collection, serving(collection) as served:
         answer = served.post("/search", {"rows": Q[:2].tolist()}).json()
-        assert answer == {"matches": 2 * [{"novelty": None, "found": []}], "columns": 10}
+        assert answer == {
+            "matches": 2 * [{"by": "meaning", "novelty": 1.0, "found": []}],
+            "columns": 10,
+        }
         table = served.send("/search", npy(Q), NPY, headers={"Accept": ARROW})
         check_table(table.content, collection.search(Q))
         assert served.get("/entries").json() == {"total": 0, "next": None, "entries": []}
@@ -283,8 +301,38 @@ def test_writes_do_what_the_collection_does(writing: Served, collection: Collect
         assert writing.post("/add", {"rows": X[:2].tolist()}).json() == {"ids": [103, 104]}
         other.add(X[:2])
         body = {"ids": [103, "a"], "labels": ["later", ["ant", "more"]]}
-        assert writing.post("/label", body).json() == {"labelled": 2}
+        new = [{"label": "later", "near": []}, {"label": "more", "near": []}]
+        assert writing.post("/label", body).json() == {"labelled": 2, "new": new}
         other.label([103, "a"], ["later", {"ant", "more"}])
+        body = {"ids": [1], "labels": ["latter"], "teach": False}
+        new = [{"label": "latter", "near": ["later"]}]
+        assert writing.post("/label", body).json() == {"labelled": 1, "new": new}
+        other.label([1], ["latter"], teach=False)
+        assert writing.post("/unlabel", {"ids": [103, 2, 45]}).json() == {"unlabelled": 2}
+        other.unlabel([103, 2, 45])
+        body = {"ids": [4, "x"], "rows": X[:2].tolist(), "labels": ["bee", None], "teach": False}
+        assert writing.post("/upsert", body).json() == {"ids": [4, "x"]}
+        other.upsert(X[:2], [4, "x"], ["bee", None], teach=False)
+        assert writing.post("/update", {"ids": [5], "rows": X[:1].tolist()}).json() == {
+            "updated": 1
+        }
+        other.update([5], X[:1])
+        for path, body, answer in (
+            ("/labels/rename", {"label": "cow", "to": "ox"}, {"label": "ox"}),
+            ("/labels/merge", {"label": "latter", "into": "later"}, {"entries": 1}),
+            ("/labels/drop", {"label": "new"}, {"entries": 0}),
+        ):
+            assert writing.post(path, body).json() == answer
+        other.rename_label("cow", "ox")
+        other.merge_labels("latter", "later")
+        other.drop_label("new")
+        gone = {"new", "latter", "cow"}
+        told = writing.get("/labels").json()
+        names = [one["label"] for one in told["labels"]]
+        assert not gone & set(map(str, names))
+        assert told["total"] == len(names) == writing.get("/stats").json()["labels"]
+        predicted = writing.post("/predict", {"rows": Q.tolist()}).json()["labels"]
+        assert predicted == other.predict(Q).tolist()
         assert writing.post("/remove", {"ids": [0, 59]}).json() == {"removed": 2}
         other.remove([0, 59])
         same(collection, other)
