@@ -74,6 +74,11 @@ class Model:
         if self.coded and self.keep != "none":
             self.mapping = self.hasher.freeze()
 
+    def compact(self) -> None:
+        """Rows of removed entries do not count as first rows any more."""
+        if not self.coder.settled:
+            self.coder.first = self._table(list(self.rows))
+
     def _code(self, bare: bool) -> None:
         """While no entry has bits of its own, the next one gets them from the newest mapping."""
         if bare and self.coded:

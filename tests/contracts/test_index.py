@@ -168,6 +168,12 @@ class IndexMachine(RuleBasedStateMachine):
             self.index.labels_changed()
 
     @rule()
+    def compact(self) -> None:
+        self.index.compact()
+        self.model.compact()
+        assert self.index.arrived == len(self.model.rows)
+
+    @rule()
     def refresh(self) -> None:
         dry = self.index.refresh(dry_run=True)
         report = self.index.refresh()
