@@ -6,10 +6,12 @@ import ast
 import doctest
 import os
 import re
+import signal
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -142,14 +144,22 @@ def test_all_extras_is_what_users_need_together() -> None:
 @pytest.mark.parametrize("path", PAGES[:1] + slowly(*PAGES[1:]), ids=name_of)
 def test_readme_and_docs_examples_run(path: Path, tmp_path: Path) -> None:
     """Every Python block of README and docs, each page in a process of its own."""
-    run = subprocess.run(
-        [sys.executable, "-c", "\n".join(python_blocks(path))],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
+    errors_of = tmp_path / "stderr.txt"
+    with errors_of.open("w") as stderr, (tmp_path / "stdout.txt").open("w") as stdout:
+        run = subprocess.Popen(
+            [sys.executable, "-c", "\n".join(python_blocks(path))],
+            cwd=tmp_path,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+        )
+        try:
+            code = run.wait(timeout=300)
+        finally:
+            with suppress(ProcessLookupError):  # an example that failed may leave its server
+                os.killpg(run.pid, signal.SIGKILL)
+            run.wait()
+    assert code == 0, errors_of.read_text()
 
 
 def test_the_session_in_the_readme_works_line_by_line(tmp_path: Path) -> None:
