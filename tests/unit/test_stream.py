@@ -312,8 +312,8 @@ def test_hash_randomisation_does_not_change_the_order_of_a_set() -> None:
     assert len(as_we_have_it) == 1
 
 
-FINITE = {"allow_nan": False, "allow_infinity": False}
-ELEMENTS = {"f": FINITE, "g": FINITE, "U": {"min_size": 1}}
+FINITE: dict[str, Any] = {"allow_nan": False, "allow_infinity": False}
+ELEMENTS: dict[str, dict[str, Any]] = {"f": FINITE, "g": FINITE, "U": {"min_size": 1}}
 PLAIN_ARRAYS = st.sampled_from(["i1", "i8", "u1", "u8", "?", "U3", "f2", "f4", "f8", "g"]).flatmap(
     lambda dtype: hnp.arrays(
         dtype,
