@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from everhash.codes import Codes
 from everhash.errors import OptionError
+from everhash.index.arrays import Counts
 from everhash.index.columns import UNLABELLED
 from everhash.index.explain import explain_hits
 from everhash.index.export import Exporting
@@ -156,22 +157,27 @@ class Index(Exporting):
         )
 
     def _matches(self, query: Query, way: Way, found: Found, *, explain: bool) -> Matches:
-        names, there = self.codewords.names, found.places >= 0
-        guesses = np.where(there & (found.numbers < 0), self._guess_of(found.places), -1)
+        names = self.codewords.names
+        guesses = np.full(found.numbers.shape, -1)
+        if (unlabelled := found.numbers < 0).any():
+            guesses[unlabelled] = self._guess_of(found.places[unlabelled])
         return Matches(
             ids=self.names_at(found.places),
             scores=found.scores,
             likeness=found.likeness,
             labels=names[found.numbers],
             guesses=names[guesses],
-            counts=there.sum(axis=1),
+            counts=np.count_nonzero(found.places >= 0, axis=1),
             novelty=way.novelty,
             by=way.used(),
             explanations=self._explained(query, way, found) if explain else [],
         )
 
-    def _guess_of(self, places: Any) -> Any:
-        return self.guess_column[places] if len(self._table) else np.full(places.shape, -1)
+    def _guess_of(self, places: Counts) -> Counts:
+        """Return the number of the label each entry is taken for; -1 also for place -1."""
+        if len(self._table) == 0:
+            return np.full(places.shape, -1)
+        return np.where(places < 0, -1, self.guess_column[places]).astype(np.int64)
 
     def _explained(self, query: Query, way: Way, found: Found) -> Any:
         by = way.name if way.name == "hamming" else "asymmetric"

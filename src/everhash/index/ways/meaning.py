@@ -19,6 +19,7 @@ import numpy as np
 
 from everhash import kernels
 from everhash.index.arrays import Counts, Floats
+from everhash.index.columns import UNLABELLED
 from everhash.index.hasher import trust_of
 from everhash.index.ways.likeness import LikenessOf, cosines_of
 from everhash.index.ways.query import Query
@@ -64,13 +65,16 @@ class ByMeaning(Way):
             int(self._likeness.there),
             k,
         )
-        missing = places < 0
-        scores[missing] = likeness[missing] = np.nan
+        if (places[:, -1] < 0).any():
+            missing = places < 0
+            scores[missing] = likeness[missing] = np.nan
         if not self._likeness.there:
             likeness[:] = np.nan
-        # where labels are only names, an entry that has one was not found by it
-        numbers = np.where(kinds == 0, labels, self._entries.first_labels(places))
-        return Found(scores, likeness, places, numbers)
+        if self._entries.hasher.assigns_codewords:
+            labels[kinds != 0] = UNLABELLED
+        else:  # labels are only names, and an entry that has one was not found by it
+            labels = self._entries.first_labels(places)
+        return Found(scores, likeness, places, labels)
 
     def _among(
         self,
