@@ -86,7 +86,8 @@ class EntryQuery(Query):
     def __init__(self, entries: ReadableEntries, places: Counts, *, exact: bool) -> None:
         self.entries, self.exact, self._codes = entries, exact, None
         self._places = places
-        self._rows, self._known = rows_of(entries, places)
+        rows, self._known = rows_of(entries, places)
+        self._rows = as_rows(rows, entries.hasher.n_features_in_, "this index")
 
     @property
     def rows(self) -> Floats:
