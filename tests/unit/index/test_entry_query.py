@@ -10,6 +10,7 @@ import pytest
 import everhash
 from everhash import Index, OnlineHasher, peers
 from everhash.errors import InputError, NotFittedError, OptionError, UnknownIdError
+from everhash.wire.options import WAYS
 from tests.conftest import Stream
 
 
@@ -39,31 +40,29 @@ def code_of(index: Index, name: Any) -> Any:
 
 
 @pytest.mark.parametrize("coding", ["home", "full"])
-@pytest.mark.parametrize("distance", ["asymmetric", "hamming"])
-def test_an_entry_with_features_is_searched_by_them(
-    digits: Stream, coding: str, distance: str
-) -> None:
+@pytest.mark.parametrize("by", WAYS)
+def test_an_entry_with_features_is_searched_by_them(digits: Stream, coding: str, by: str) -> None:
     index = filled(digits, coding=coding)
-    names = [450, 300, 450, 311]
+    names = [450, 20, 300, 450, 7]
     rows = index.features(names)
     np.testing.assert_allclose(rows, digits.X[names], rtol=1e-3)
-    found = index.search_like(names, 40, distance, explain=True)
-    expected = index.search(rows, 40, distance, explain=True)
-    assert found.ids.tolist() == expected.ids.tolist()
-    np.testing.assert_array_equal(found.distances, expected.distances)
-    np.testing.assert_array_equal(found.novelty, expected.novelty)
+    found = index.search_like(names, 40, by, explain=True)
+    expected = index.search(rows, 40, by, explain=True)
+    assert found.by == expected.by
+    for column in ("ids", "scores", "likeness", "labels", "guesses", "novelty"):
+        np.testing.assert_array_equal(getattr(found, column), getattr(expected, column))
     for mine, theirs in zip(found.explanations[0], expected.explanations[0], strict=True):
         np.testing.assert_array_equal(mine.bits, theirs.bits)
 
 
 @pytest.mark.parametrize("coding", ["home", "full"])
-@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("keep", ["unlabelled", "none"])
 def test_an_entry_without_features_is_searched_by_its_code(
-    digits: Stream, coding: str, keep: bool
+    digits: Stream, coding: str, keep: str
 ) -> None:
     index = filled(digits, coding=coding, keep_features=keep)
-    names = [7, 20, 299] if keep else [7, 20, 299, 300, 450]
-    found = index.search_like(names, 500, explain=True)
+    names = [7, 20, 299] if keep == "unlabelled" else [7, 20, 299, 300, 450]
+    found = index.search_like(names, 500, "asymmetric", explain=True)
     codes = {name: code_of(index, name) for name in range(500)}
     for row, asked in enumerate(names):
         far: dict[int, float] = {}
@@ -74,8 +73,8 @@ def test_an_entry_without_features_is_searched_by_its_code(
             scale = {"home": 1, "full": 12 if name < 300 else _width(index)}[coding]
             far[name] = min(-(codes[asked] @ each) / scale for each in of_each)
         order = sorted(far, key=lambda name: (round(far[name], 4), name))
-        np.testing.assert_allclose(found.distances[row], [far[name] for name in order], atol=1e-4)
-        for name, distance in zip(found.ids[row].tolist(), found.distances[row], strict=True):
+        np.testing.assert_allclose(found.scores[row], [far[name] for name in order], atol=1e-4)
+        for name, distance in zip(found.ids[row].tolist(), found.scores[row], strict=True):
             assert far[name] == pytest.approx(float(distance), abs=1e-4)
         why = found.explanations[row][0].bits
         shown = codes[asked][: len(why)]
@@ -96,34 +95,58 @@ def _width(index: Index) -> int:
     return len(code)
 
 
-def test_entries_of_its_label_are_nearest_to_a_labelled_one(digits: Stream) -> None:
+def test_an_entry_without_features_has_its_own_labels_for_certain(digits: Stream) -> None:
+    index = filled(digits, keep_features="none")
+    names = [20, 7, 450]
+    found = index.search_like(names, 500)
+    guess = index.get([450])[0].guess
+    chances: list[dict[Any, float]] = [{int(digits.y[20] % 9): 1}, {3: 0.5, 8: 0.5}, {guess: 1}]
+    trust = OnlineHasher.trust_.__get__(index.hasher)
+    for row, chance in enumerate(chances):
+        columns = (found.ids[row], found.scores[row], found.labels[row], found.guesses[row])
+        for name, score, label, taken_for in zip(*columns, strict=True):
+            labels = index.get([name])[0].labels
+            if labels:
+                assert label in labels
+                assert score == max(chance.get(label, 0) for label in labels)
+            else:
+                share = chance.get(taken_for, 0)
+                assert score == 0 if share == 0 else score in share * trust
+    assert found.novelty.tolist() == [0, 0, 0]
+
+
+def test_entries_of_its_label_are_best_for_a_labelled_one(digits: Stream) -> None:
     index = filled(digits)
     found = index.search_like([20], 10, labels=range(9))
     assert set(found.labels[0]) == {int(digits.y[20] % 9)}
-    assert found.distances[0].tolist() == [-12] * 10
+    assert found.ids[0, 0] == 20, "nothing is more like it than itself"
     only = index.search_like([20], 3, ids=[1, 2, 3, 4])
     assert set(only.ids[0]) <= {1, 2, 3, 4}
 
 
-def test_both_kinds_at_once_are_each_alone(digits: Stream) -> None:
-    index = filled(digits)
+@pytest.mark.parametrize("by", ["meaning", "auto", "asymmetric"])
+@pytest.mark.parametrize("keep", ["all", "unlabelled", "none"])
+def test_both_kinds_at_once_are_each_alone(digits: Stream, keep: str, by: str) -> None:
+    index = filled(digits, keep_features=keep)
     names = [20, 450, 7, 300]
-    together = index.search_like(names, 50)
+    together = index.search_like(names, 50, by)
     for row, name in enumerate(names):
-        alone = index.search_like([name], 50)
+        alone = index.search_like([name], 50, by)
         assert together.ids[row].tolist() == alone.ids[0].tolist()
-        np.testing.assert_array_equal(together.distances[row], alone.distances[0])
+        np.testing.assert_array_equal(together.scores[row], alone.scores[0])
 
 
 def test_bad_entries_are_refused(digits: Stream) -> None:
-    index = filled(digits)
+    index = filled(digits, keep_features="unlabelled")
     with pytest.raises(UnknownIdError):
         index.search_like([1, 9999])
     with pytest.raises(OptionError, match="entry 20 has no bits"):
-        index.search_like([450, 20], distance="hamming")
+        index.search_like([450, 20], by="hamming")
+    with pytest.raises(OptionError, match="entry 20 are not kept, so it has no likeness"):
+        index.search_like([450, 20], by="likeness")
     with pytest.raises(OptionError, match="unknown"):
-        index.search_like([450], distance="cosine")
-    with pytest.raises(InputError, match="entry 20 is known by its label"):
+        index.search_like([450], by="cosine")
+    with pytest.raises(OptionError, match="features of entry 20 are not kept"):
         index.features([450, 20])
     with pytest.raises(InputError, match="0 sample"):
         index.search_like([])
@@ -137,7 +160,7 @@ def test_codes_with_inactive_bits_cannot_be_queries(digits: Stream) -> None:
     assert isinstance(index.hasher, OnlineHasher)
     words = index.hasher.encode_labels()
     with pytest.raises(InputError, match="all bits"):
-        index.search(words, distance="hamming")
+        index.search(words, by="hamming")
 
 
 def test_methods_without_codewords_search_by_features(digits: Stream) -> None:
@@ -156,4 +179,4 @@ def test_a_reader_searches_by_the_newest_features(tmp_path: Any, digits: Stream)
             for names in ([3, 150], ["new 4", 99, 100]):
                 mine, theirs = (each.search_like(names, 20) for each in (col, reader))
                 assert mine.ids.tolist() == theirs.ids.tolist()
-                np.testing.assert_array_equal(mine.distances, theirs.distances)
+                np.testing.assert_array_equal(mine.scores, theirs.scores)

@@ -22,6 +22,7 @@ from everhash.errors import (
     UnknownNameError,
 )
 from everhash.index import labels
+from everhash.wire.options import WAYS
 from tests.conftest import Stream
 
 
@@ -46,8 +47,9 @@ def index(hasher: OnlineHasher, digits: Stream) -> Index:
 
 
 def fingerprint(index: Index, X: np.ndarray) -> tuple[Any, ...]:
-    found = index.search(X[:5], 20)
-    return index.stats(), found.ids.tolist(), found.distances.tolist()
+    found = [index.search(X[:5], 20, by) for by in WAYS]
+    seen = [(each.ids.tolist(), each.scores.tolist()) for each in found]
+    return index.stats(), seen
 
 
 BAD_CALLS: dict[str, tuple[Any, type[Exception]]] = {
@@ -70,11 +72,26 @@ BAD_CALLS: dict[str, tuple[Any, type[Exception]]] = {
     "k above the limit": (lambda i, X: i.search(X[:1], 1001), LimitError),
     "k of a half": (lambda i, X: i.search(X[:1], 0.5), OptionError),
     "query of another width": (lambda i, X: i.search(X[:1, :3]), DimensionError),
-    "unknown distance": (lambda i, X: i.search(X[:1], 1, "cosine"), OptionError),
+    "unlabel unknown id": (lambda i, X: i.unlabel(["e0", "nobody"]), UnknownIdError),
+    "unlabel an id twice": (lambda i, X: i.unlabel(["e0", "e0"]), LabelError),
+    "replace an id twice": (
+        lambda i, X: i.add(X[:2], ["e0", "e0"], replace=True),
+        DuplicateIdError,
+    ),
+    "unknown way of searching": (lambda i, X: i.search(X[:1], 1, "cosine"), OptionError),
     "unknown label in a filter": (lambda i, X: i.search(X[:1], labels=["owl"]), UnknownNameError),
     "unknown id in a filter": (lambda i, X: i.search(X[:1], ids=["nobody"]), UnknownIdError),
     "radius that is no number": (lambda i, X: i.search_radius(X[:1], float("nan")), OptionError),
-    "margins of codes": (lambda i, X: i.search(i.hasher.encode(X[:1]), 1), OptionError),
+    "margins of codes": (
+        lambda i, X: i.search(i.hasher.encode(X[:1]), 1, "asymmetric"),
+        OptionError,
+    ),
+    "meaning of codes": (lambda i, X: i.search(i.hasher.encode(X[:1]), 1), OptionError),
+    "likeness of codes": (
+        lambda i, X: i.search(i.hasher.encode(X[:1]), 1, "likeness"),
+        OptionError,
+    ),
+    "auto for codes": (lambda i, X: i.search(i.hasher.encode(X[:1]), 1, "auto"), OptionError),
 }
 
 
@@ -110,12 +127,22 @@ def test_unlabelled_entries_need_a_hasher_that_has_seen_rows(digits: Stream) -> 
         Index(OnlineHasher()).add(digits.X[:3])
 
 
-def test_a_removed_id_is_never_used_again(index: Index, digits: Stream) -> None:
+def test_a_removed_id_is_free_again(index: Index, digits: Stream) -> None:
     index.remove(["e5"])
-    with pytest.raises(DuplicateIdError):
-        index.add(digits.X[:1], ["e5"])
+    assert index.has(["e5", "e6"]).tolist() == [False, True]
     with pytest.raises(UnknownIdError):
         index.get(["e5"])
+    index.add(digits.X[:1], ["e5"], ["again"])
+    assert index.get(["e5"])[0].labels == ("again",)
+    assert index.search(digits.X[:1], 1, labels=["again"]).ids.tolist() == [["e5"]]
+
+
+def test_a_replaced_entry_keeps_nothing_of_what_it_was(index: Index, digits: Stream) -> None:
+    assert index.add(digits.X[200:202], ["e0", "new"], [None, 3], replace=True) == ["e0", "new"]
+    assert len(index) == 101
+    assert [entry.labels for entry in index.get(["e0", "new"])] == [(), (3,)]
+    np.testing.assert_allclose(index.features(["e0"]), digits.X[200:201], atol=1e-2)
+    assert index.search(digits.X[200:201], 1, "likeness").ids[0, 0] == "e0"
 
 
 def test_ids_given_by_default_avoid_those_given_by_users(
@@ -144,17 +171,19 @@ def test_a_label_first_seen_on_an_entry_gets_its_codeword_there(
     assert index.search(digits.X[:1], 1, labels=["an owl"]).ids.tolist() == [["owl"]]
 
 
-def test_labelled_entries_rank_by_codeword_under_the_newest_mapping(
-    hasher: OnlineHasher, digits: Stream
-) -> None:
+def test_labelled_entries_rank_by_the_newest_mapping(hasher: OnlineHasher, digits: Stream) -> None:
     index = Index(hasher)
     index.add(digits.X[:300], y=digits.y[:300])
     hasher.partial_fit(digits.X[1200:], digits.y[1200:])
     far = asymmetric(hasher.margins(digits.X[:50]), hasher.encode_labels())
     nearest = np.array(hasher.labels_)[far.argmin(axis=1)]
+    by_code = index.search(digits.X[:50], 1, "asymmetric")
+    np.testing.assert_array_equal(by_code.labels[:, 0].astype(int), nearest)
     found = index.search(digits.X[:50], 1)
-    np.testing.assert_array_equal(found.labels[:, 0].astype(int), nearest)
-    np.testing.assert_allclose(found.novelty, far.min(axis=1), atol=1e-4)
+    np.testing.assert_array_equal(found.labels[:, 0].astype(int), hasher.predict(digits.X[:50]))
+    chances, novelty = hasher.posterior(digits.X[:50])
+    np.testing.assert_array_equal(found.scores[:, 0], chances.max(axis=1))
+    np.testing.assert_array_equal(found.novelty, novelty)
     assert index.stats()["stale_bits"] == 0
 
 
@@ -171,7 +200,7 @@ def test_an_explanation_adds_up_to_the_distance(index: Index, digits: Stream) ->
     for row in range(6):
         assert len(found.explanations[row]) == 8
         for hit, why in enumerate(found.explanations[row]):
-            assert (why.bits == -1).sum() == found.distances[row, hit]
+            assert (why.bits == -1).sum() == found.scores[row, hit]
             assert (why.bits != 0).sum() == 16
             assert why.label == found.labels[row, hit]
             assert (why.bits.reshape(-1, 16)[why.cycle] != 0).all()
@@ -180,12 +209,16 @@ def test_an_explanation_adds_up_to_the_distance(index: Index, digits: Stream) ->
 def test_read_only_codes_keep_their_mapping_and_say_so(
     hasher: OnlineHasher, digits: Stream
 ) -> None:
-    index = Index(hasher, keep_features=False)
+    index = Index(hasher, keep_features="none")
     index.add(digits.X[:50])
-    before = index.search(digits.X[:5], 10).ids.tolist()
+    before = index.search(digits.X[:5], 10, "asymmetric")
+    guesses = [entry.guess for entry in index.get(range(50))]
     hasher.partial_fit(digits.X[1200:], digits.y[1200:])
     assert index.refresh().entries == 0
-    assert index.search(digits.X[:5], 10).ids.tolist() == before
+    after = index.search(digits.X[:5], 10, "asymmetric")
+    np.testing.assert_array_equal(after.ids, before.ids)
+    np.testing.assert_array_equal(after.scores, before.scores)
+    assert [entry.guess for entry in index.get(range(50))] == guesses
     assert index.stats()["read_only"] == 50
     assert index.stats()["stale_bits"] > 0
 
