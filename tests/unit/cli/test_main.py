@@ -31,6 +31,7 @@ from everhash.errors import (
     StoreError,
     exit_code,
 )
+from everhash.store.store import Store
 from tests.unit.cli.commands import COLUMNS, DIM, WIDE, Write, output, process, rows, stats
 
 NAMES = [
@@ -204,7 +205,7 @@ def test_an_os_error_about_a_path_is_one_line(
     def fail(*_: Any, **__: Any) -> None:
         raise PermissionError(13, "Permission denied", "a\nb.ever")
 
-    monkeypatch.setattr(everhash.collection.verification.Store, "open", fail)
+    monkeypatch.setattr(Store, "open", fail)
     refused(7, "verify", "shop.ever", says=r"a\nb.ever: Permission denied")
 
 
