@@ -36,7 +36,9 @@ def make_shop(file: Path) -> None:
     rng = np.random.default_rng(1)
     numbers = np.repeat(np.arange(LABELS), 3)
     X = centres()[numbers] + rng.normal(scale=0.2, size=(len(numbers), DIM)).astype(np.float32)
-    with everhash.create(file, dim=DIM, bits=32, labels_per_cycle=20) as shop:
+    with everhash.create(
+        file, dim=DIM, bits=32, labels_per_cycle=20, keep_features="unlabelled"
+    ) as shop:
         for i in range(0, len(X), 90):
             of = range(i, min(i + 90, len(X)))
             shop.ingest(

@@ -36,7 +36,12 @@ export class Activity {
     hear(stream, "forgotten", ({ rows }) => this.#forgotten(rows));
     hear(stream, "added", (told) => this.#added(told));
     hear(stream, "labelled", (told) => this.#entries("labelled", told));
-    hear(stream, "removed", (told) => this.#entries("removed", told));
+    for (const verb of ["updated", "unlabelled", "removed"]) {
+      hear(stream, verb, (told) => this.#entries(verb, told));
+    }
+    hear(stream, "renamed", ({ label, to }) => this.#named("renamed", label, "to", to));
+    hear(stream, "merged", ({ label, into }) => this.#named("merged", label, "into", into));
+    hear(stream, "dropped", ({ label }) => this.#write("dropped", `dropped ${labelText(label)}`));
     hear(stream, "refreshed", (report) => this.#refreshed(report));
     setInterval(() => this.#draw(), 1000);
   }
@@ -64,6 +69,11 @@ export class Activity {
   #entries(verb, told) {
     this.#greet(told.new_labels ?? []);
     this.#merge(verb, told.count, (n) => `${verb} ${entriesCounted(n)}`);
+  }
+
+  /** @param {string} verb @param {any} label @param {string} link @param {any} other */
+  #named(verb, label, link, other) {
+    this.#write(verb, `${verb} ${labelText(label)} ${link} ${labelText(other)}`);
   }
 
   /** @param {any} report */

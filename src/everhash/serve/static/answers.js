@@ -4,15 +4,17 @@ import { agreement, explained, strip } from "./codes.js";
 import { button, byId, calm, el, setText } from "./dom.js";
 import { entryWords, labelsChip, picture } from "./faces.js";
 import { askForLabel, picker } from "./labelling.js";
-import { entriesCounted, labelText, measure, payloadText, same } from "./words.js";
+import { cosineText, entriesCounted, labelText, payloadText, same } from "./words.js";
+import { scoreMeaning, scoreText } from "./words.js";
 
 /**
  * @typedef {import("./faces.js").Entry} Entry
- * @typedef {{id: any, distance: number|null, label: any,
+ * @typedef {{id: any, score: number|null, likeness: number|null, label: any, guess: any,
  *   explanation?: import("./codes.js").Explanation}} Found
  * @typedef {Map<string, number>} Ranks of entries by their ids
  * @typedef {{search: (entry: Entry) => void, likely: (entry: Entry) => Promise<any[]>,
- *   label: (entry: Entry, label: any) => void}} Deeds what can be done with an entry
+ *   label: (entry: Entry, label: any) => void, unlabel: (entry: Entry) => void}} Deeds what can be
+ *   done with an entry
  */
 
 export class Answers {
@@ -47,16 +49,19 @@ export class Answers {
    * @param {Node[]} query
    * @param {Found[]} found
    * @param {Map<string, Entry>} entries by id
+   * @param {string} by the way that was searched
    * @param {boolean} again whether the same was asked before
    */
-  show(query, found, entries, again) {
+  show(query, found, entries, by, again) {
     const before = again ? this.ranks : null;
     const places = positions();
     this.ranks = new Map(found.map(({ id }, rank) => [same(id), rank]));
     byId("query").hidden = false;
     byId("query").replaceChildren(...query);
     const cards = found.map((one, rank) => {
-      return this.#card(one, rank, entries.get(same(one.id)) ?? unknown(one), before);
+      const entry = entries.get(same(one.id)) ?? unknown(one);
+      const moved = before && movement(before.get(same(one.id)), rank);
+      return this.#card(one, rank, entry, [moved, ...scores(one, by)]);
     });
     byId("cards").replaceChildren(...cards);
     found.forEach((one, rank) => explain(cards[rank], one));
@@ -66,20 +71,18 @@ export class Answers {
     if (before) slide(places);
   }
 
-  /** @param {Found} found @param {number} rank @param {Entry} entry @param {Ranks|null} before */
-  #card(found, rank, entry, before) {
-    const far = { class: "distance", title: "distance to the query: smaller is nearer" };
+  /** @param {Found} found @param {number} rank @param {Entry} entry @param {any[]} told */
+  #card(found, rank, entry, told) {
     const first = el(
       "p",
       { class: "first" },
       el("span", { class: "rank", text: String(rank + 1) }),
       labelsChip(entry),
-      before && movement(before.get(same(found.id)), rank),
-      el("span", { ...far, text: measure(found.distance) }),
+      ...told,
     );
     const second = el("p", { class: "second", text: `#${found.id} ${payloadText(entry.payload)}` });
-    const buttons = [this.#searchButton(entry), this.#labelButton(entry)];
-    const deeds = el("div", { class: "deeds" }, ...buttons);
+    const [search, label] = [this.#searchButton(entry), this.#labelButton(entry)];
+    const deeds = el("div", { class: "deeds" }, search, label, this.#unlabelButton(entry));
     const body = el("div", { class: "body" }, first, second, el("div", { class: "why" }), deeds);
     const facing = el("div", { class: "facing" }, picture(entry, this.page, 64));
     return el("li", { class: "card", "data-id": same(found.id) }, facing, body);
@@ -101,6 +104,14 @@ export class Answers {
     });
   }
 
+  /** Labels can be taken away where features are kept to code entries by. @param {Entry} entry */
+  #unlabelButton(entry) {
+    const kept = this.page.stats?.keep_features === "all";
+    if (!entry.labels.length || this.page.readonly || !kept) return null;
+    const props = { class: "link", "aria-label": `take the label of ${entryWords(entry)} away` };
+    return button("Take label away", props, () => this.deeds.unlabel(entry));
+  }
+
   /**
    * The query as an entry of the collection, with a picker if it has no label.
    * @param {Entry} entry
@@ -119,6 +130,8 @@ export class Answers {
       const prompt = el("p", { class: "prompt", text: "What is it?" });
       about.append(prompt, picker(this.page.labels, likely, pick));
     }
+    const unlabel = this.#unlabelButton(entry);
+    if (unlabel) about.append(el("div", { class: "deeds" }, unlabel));
     return [el("div", { class: "facing" }, picture(entry, this.page, 88)), about];
   }
 }
@@ -128,9 +141,20 @@ export class Answers {
  * @param {Found} found
  * @returns {Entry}
  */
-function unknown({ id, label }) {
+function unknown({ id, label, guess }) {
   const labels = label === null ? [] : [label];
-  return { id, labels, home: null, payload: null, thumbnail: false };
+  return { id, labels, guess, home: null, payload: null, thumbnail: false };
+}
+
+/** The score of a match, and beside it how alike it is. @param {Found} found @param {string} by */
+function scores({ score, likeness }, by) {
+  const props = { class: "score", title: scoreMeaning(by), text: scoreText(score, by) };
+  const shown = [el("span", props)];
+  if (likeness !== null && by !== "likeness") {
+    const title = scoreMeaning("likeness");
+    shown.push(el("span", { class: "likeness", title, text: `alike ${cosineText(likeness)}` }));
+  }
+  return shown;
 }
 
 /** What asking again has changed. @param {Found[]} found @param {Ranks} before */

@@ -6,7 +6,7 @@ import { labelText, payloadText } from "./words.js";
 
 /**
  * @typedef {{id: any, labels: any[], home: number|null, payload: any, thumbnail: boolean,
- *   code?: number[]|null}} Entry
+ *   guess?: any, code?: number[]|null}} Entry
  */
 
 /**
@@ -43,9 +43,10 @@ export function labelsText(entry) {
   return entry.labels.length ? entry.labels.map(labelText).join(", ") : "unlabelled";
 }
 
-/** An entry's labels as a chip. @param {Entry} entry */
+/** An entry's labels as a chip, or the one it is taken for. @param {Entry} entry */
 export function labelsChip(entry) {
-  const text = labelsText(entry);
+  const guess = entry.labels.length ? null : (entry.guess ?? null);
+  const text = guess === null ? labelsText(entry) : `taken for ${labelText(guess)}`;
   const look = entry.labels.length ? "chip plainly" : "chip plainly none";
   return el("span", { class: look, text, title: text });
 }

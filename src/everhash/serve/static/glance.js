@@ -106,12 +106,13 @@ function notes(stats) {
   const { learned, entries, unlabelled, width, bits, stale_bits, coded, coding } = stats;
   const stored = (coded ?? 0) * (coding === "full" ? width : bits);
   const stale = stored ? (100 * stale_bits) / stored : 0;
+  const ofStored = `${stale.toFixed(stale ? 1 : 0)} % of those stored`;
   return {
     entries: entries ? `${count(unlabelled)} unlabelled` : "",
     width: width ? `${bits} bits a cycle` : "",
     accuracy: learned ? `on ${counted(learned.scored_rows, "new row")}` : "",
     bytes: stats.bytes ? "without its log" : "",
-    stale_bits: stored ? `${stale.toFixed(stale ? 1 : 0)} % of those stored` : "",
+    stale_bits: stats.refreshing ? "being refreshed" : stored ? ofStored : "",
   };
 }
 

@@ -50,6 +50,13 @@ export class Labels extends EventTarget {
     await this.loading;
   }
 
+  /** Read all again: labels were renamed, or some are gone. */
+  async reload() {
+    await this.loading?.catch(() => {});
+    this.#clear();
+    await this.reach(this.total);
+  }
+
   async #load() {
     for (;;) {
       const first = this.list.length;

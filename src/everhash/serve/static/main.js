@@ -126,6 +126,9 @@ addEventListener("resize", redrawCodes);
 for (const type of ["grown", "counted"]) {
   hear(labels, type, () => page.stats && glance.show(figures(page.stats)));
 }
+for (const type of ["renamed", "merged", "dropped"]) {
+  hear(stream, type, () => labels.reload().catch(complain));
+}
 hear(stream, "connection", connection);
 hear(stream, "stats", take);
 load();

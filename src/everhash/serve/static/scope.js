@@ -1,50 +1,46 @@
-/** The warning that a query is unlike anything labelled, and why. */
+/** The warning that a query is unlike anything learned, and why. */
 
 import { button, byId, el } from "./dom.js";
-import { Novelty } from "./novelty.js";
-import { measure } from "./words.js";
 
-export class Scope {
-  /** @param {any} page */
-  constructor(page) {
-    this.page = page;
-    this.novelty = new Novelty(page.api);
-    this.turn = 0;
-  }
+const NOVEL = 0.95; // a query more novel than this is called out of scope
 
-  /** Nothing is known of a query yet. */
-  clear() {
-    this.turn += 1;
-    byId("novel").hidden = true;
-  }
+/** @param {number} novelty from 0 to 1 */
+function percent(novelty) {
+  return `${Math.floor(100 * novelty)} %`;
+}
 
-  /** Warn if this is large. @param {number|null} novelty */
-  async judge(novelty) {
-    const turn = ++this.turn;
-    const scale = novelty === null ? null : await this.novelty.known(this.page.stats);
-    if (turn !== this.turn) return;
-    const far = scale !== null && novelty !== null && novelty > scale.limit;
-    byId("novel").hidden = !far;
-    if (far) this.#warn(novelty, scale);
-  }
+/** Nothing is known of a query yet. */
+export function clearScope() {
+  byId("novel").hidden = true;
+}
 
-  /** @param {number} novelty @param {{limit: number, of: number}} scale */
-  #warn(novelty, { limit, of }) {
-    const box = byId("novel");
-    const rule = [
-      "Novelty is the distance to the nearest codeword.",
-      `Here it is ${measure(novelty)}; of ${of} unlabelled entries in the collection`,
-      `19 in 20 stay below ${measure(limit)}.`,
-      "What lies beyond may belong to none of the labels.",
-    ].join(" ");
-    const tip = el("span", { class: "tip", id: "novel-tip", role: "tooltip", text: rule });
-    const props = { class: "link", "aria-expanded": "false", "aria-describedby": "novel-tip" };
-    const why = button("Why?", props, () => {
-      why.setAttribute("aria-expanded", String(box.classList.toggle("open")));
-    });
-    const title = el("strong", { text: "Perhaps out of scope. " });
-    const text = "This is farther from every label than 19 in 20 stored entries. ";
-    box.classList.remove("open");
-    box.replaceChildren(title, text, why, tip);
-  }
+/**
+ * Warn of a query that is unlike anything learned. Without a record of the rows that came, novelty
+ * is not measured on them.
+ * @param {number|null} novelty
+ * @param {any} stats
+ */
+export function judgeScope(novelty, stats) {
+  const far = novelty !== null && novelty > NOVEL && Boolean(stats?.learned?.scored_rows);
+  byId("novel").hidden = !far;
+  if (far) warn(novelty);
+}
+
+/** @param {number} novelty */
+function warn(novelty) {
+  const box = byId("novel");
+  const rule = [
+    "Novelty is the share of the rows that came which resembled one of the labels more than this",
+    `query does: ${percent(novelty)} here. Above ${percent(NOVEL)}, what was asked may belong to`,
+    "none of the labels; search by likeness to see what resembles it.",
+  ].join(" ");
+  const tip = el("span", { class: "tip", id: "novel-tip", role: "tooltip", text: rule });
+  const props = { class: "link", "aria-expanded": "false", "aria-describedby": "novel-tip" };
+  const why = button("Why?", props, () => {
+    why.setAttribute("aria-expanded", String(box.classList.toggle("open")));
+  });
+  const title = el("strong", { text: "Perhaps out of scope. " });
+  const rows = `${percent(novelty)} of the rows that came`;
+  box.classList.remove("open");
+  box.replaceChildren(title, `This is more unlike what was learned than ${rows}. `, why, tip);
 }

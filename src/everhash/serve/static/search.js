@@ -2,14 +2,14 @@
 
 import { Answers } from "./answers.js";
 import { button, byId, calm, el, setText } from "./dom.js";
-import { Scope } from "./scope.js";
+import { clearScope, judgeScope } from "./scope.js";
 import { startTabs } from "./tabs.js";
 import { readVector } from "./vector.js";
 import { counted, labelText, payloadVector, same } from "./words.js";
 
 const LIKELY = 3; // labels offered first
 const MANY = 2000; // labels beyond which the nearest ones are not asked for
-const BY_WORD = "asked by the codeword of its label: of labelled entries no features are kept";
+const BY_WORD = "asked by its codeword: its features are not kept";
 
 /**
  * @typedef {import("./faces.js").Entry} Entry
@@ -25,11 +25,11 @@ export class Search {
     /** @type {Query|null} */
     this.query = null;
     this.turn = 0;
-    this.scope = new Scope(page);
     this.answers = new Answers(page, {
       search: (entry) => this.ask({ kind: "entry", entry }),
       likely: (entry) => this.#likely(entry),
       label: (entry, label) => this.label(entry, label),
+      unlabel: (entry) => this.unlabel(entry),
     });
     startTabs();
     byId("by-vector").addEventListener("submit", (/** @type {Event} */ event) => {
@@ -40,7 +40,7 @@ export class Search {
       event.preventDefault();
       this.#askFile();
     });
-    for (const id of ["k", "distance"]) {
+    for (const id of ["k", "by"]) {
       byId(id).addEventListener("change", () => this.query && this.ask(this.query));
     }
   }
@@ -78,17 +78,18 @@ export class Search {
     this.query = query;
     this.page.entries.mark(query.kind === "entry" ? query.entry.id : null);
     if (!again) this.answers.say("searching…");
-    this.scope.clear();
+    clearScope();
     try {
       const matches = await this.#send(query);
-      const { found, novelty } = matches[query.kind === "file" ? query.at : 0];
+      const { found, novelty, by } = matches[query.kind === "file" ? query.at : 0];
       const asked = query.kind === "entry" ? [query.entry] : [];
       const entries = await this.#entries([...found, ...asked]);
       const likely = query.kind === "entry" ? await this.#likely(query.entry) : [];
       if (turn !== this.turn) return;
-      this.answers.show(this.#shown(query, entries, likely, matches.length), found, entries, again);
+      const shown = this.#shown(query, entries, likely, matches.length);
+      this.answers.show(shown, found, entries, by, again);
       if (!again) scrollToAnswers();
-      await this.scope.judge(novelty);
+      judgeScope(novelty, this.page.stats);
     } catch (error) {
       if (turn !== this.turn) return;
       const { message, hint } = /** @type {any} */ (error);
@@ -105,9 +106,7 @@ export class Search {
   /** @param {Query} query @returns {Promise<any[]>} */
   async #send(query) {
     const { api } = this.page;
-    const byWord = query.kind === "entry" && this.#byWord(query.entry);
-    const distance = byWord ? "asymmetric" : byId("distance").value; // words leave cycles out
-    const options = { k: Number(byId("k").value), distance };
+    const options = { k: Number(byId("k").value), by: byId("by").value };
     if (query.kind === "file") return (await api.upload("search", options, query.file)).matches;
     const asked = query.kind === "vector" ? { rows: [query.row] } : this.#asked(query.entry);
     return (await api.post("search", { ...asked, ...options, explain: true })).matches;
@@ -122,10 +121,16 @@ export class Search {
     return row ? { rows: [row] } : { ids: [id] };
   }
 
-  /** Whether only its label is left to ask an entry by. @param {Entry} entry */
+  /** Whether only a word is left to ask an entry by. @param {Entry} entry */
   #byWord(entry) {
     const worded = Boolean(this.page.labels.list[0]?.codeword);
-    return entry.labels.length > 0 && worded && !("rows" in this.#asked(entry));
+    return worded && !this.#keepsRow(entry) && !("rows" in this.#asked(entry));
+  }
+
+  /** Whether the collection has kept the row of an entry. @param {Entry} entry */
+  #keepsRow(entry) {
+    const kept = this.page.stats?.keep_features;
+    return kept === "all" || (kept === "unlabelled" && !entry.labels.length);
   }
 
   /** @param {{id: any}[]} asked @returns {Promise<Map<string, Entry>>} */
@@ -182,23 +187,51 @@ export class Search {
     return [el("p", { class: "first" }, el("strong", { text }), ...steps)];
   }
 
-  /** Label an entry and ask the last search again. @param {Entry} entry @param {any} label */
+  /**
+   * Label an entry, which teaches its label, and ask the last search again.
+   * @param {Entry} entry
+   * @param {any} label
+   */
   async label(entry, label) {
-    const { api, labels, entries, toast } = this.page;
-    try {
-      await this.scope.novelty.sampling; // it searches by entries that have no label
-      await api.post("label", { ids: [entry.id], labels: [label] });
-    } catch (error) {
-      toast(/** @type {Error} */ (error).message);
-      return;
-    }
-    toast(`#${entry.id} is ${labelText(label)} now`);
-    if (this.query?.kind === "entry" && same(this.query.entry.id) === same(entry.id)) {
-      this.query = { kind: "entry", entry: { ...entry, labels: [label], home: null } };
-    }
+    const { api, labels } = this.page;
+    const question = { ids: [entry.id], labels: [label], teach: this.#keepsRow(entry) };
+    const told = await this.#change(() => api.post("label", question));
+    if (!told) return;
+    this.page.toast([`#${entry.id} is ${labelText(label)} now`, ...told.new.map(news)].join("; "));
     if (!labels.known.has(same(label))) await labels.reach(labels.list.length + 1).catch(() => {});
-    await Promise.all([entries.load().catch(() => {}), this.again()]);
+    await this.#changed(entry, [label]);
   }
+
+  /** Take the labels of an entry away. @param {Entry} entry */
+  async unlabel(entry) {
+    const told = await this.#change(() => this.page.api.post("unlabel", { ids: [entry.id] }));
+    if (!told) return;
+    this.page.toast(`#${entry.id} has no label any more`);
+    await this.#changed(entry, []);
+  }
+
+  /** What a change answers; null if it failed, which is said. @param {() => Promise<any>} change */
+  async #change(change) {
+    try {
+      return await change();
+    } catch (error) {
+      this.page.toast(/** @type {Error} */ (error).message);
+      return null;
+    }
+  }
+
+  /** Show an entry with its new labels. @param {Entry} entry @param {any[]} labels */
+  async #changed(entry, labels) {
+    if (this.query?.kind === "entry" && same(this.query.entry.id) === same(entry.id)) {
+      this.query = { kind: "entry", entry: { ...entry, labels, guess: null, home: null } };
+    }
+    await Promise.all([this.page.entries.load().catch(() => {}), this.again()]);
+  }
+}
+
+/** A label that was not known before, in words. @param {{label: any, near: any[]}} fresh */
+function news({ near }) {
+  return near.length ? `a new label, much like ${near.map(labelText).join(", ")}` : "a new label";
 }
 
 /** Where answers stand below what was asked, bring them into view. */

@@ -80,6 +80,30 @@ export function measure(x) {
   return x.toFixed(digits).replace("-", "−");
 }
 
+/** Ways of searching whose score is a share: the larger, the better. */
+const SHARES = new Set(["meaning", "likeness"]);
+
+/**
+ * A score: a probability or a cosine as "0.93", a distance as it is.
+ * @param {number|null} score
+ * @param {string} by the way that was searched
+ */
+export function scoreText(score, by) {
+  return score !== null && SHARES.has(by) ? cosineText(score) : measure(score);
+}
+
+/** A cosine, or a probability. @param {number} x */
+export function cosineText(x) {
+  return x.toFixed(2).replace("-", "−");
+}
+
+/** What a score says. @param {string} by the way that was searched */
+export function scoreMeaning(by) {
+  if (by === "meaning") return "how likely it has the label of the query";
+  if (by === "likeness") return "how alike it is to the query: the cosine";
+  return "distance to the query: smaller is nearer";
+}
+
 /**
  * A rate a second.
  * @param {number} x
