@@ -24,6 +24,12 @@ from tests.crash.script import DIM, LABELS, check_sound, create
 
 WRITERS = 3
 OPENED = b"o"
+CHANGES: dict[str, dict[str, Any]] = {
+    "/label": {"labels": [1]},
+    "/unlabel": {},
+    "/update": {"rows": [[1.0] * DIM]},
+}
+"""What is done to an entry that is there, and what else the request says."""
 LONGEST = 0.02
 """Seconds from the last answer that is waited for to the kill, at most."""
 
@@ -152,16 +158,23 @@ class Writers:
                 row = [float(rng.randrange(17)) for _ in range(DIM)]
                 body = {"rows": [row], "labels": [rng.choice([None, number % LABELS])]}
                 self.sent.add(name)
-                connection.request(
-                    *("POST", "/ingest", json.dumps({**body, "ids": [name]})),
-                    headers={"Content-Type": "application/json"},
-                )
-                answer = connection.getresponse()
-                answer.read()
-                if answer.status == 200:
+                route = rng.choice(["/ingest", "/upsert", "/add"])
+                if _posted(connection, route, {**body, "ids": [name]}):
                     self.answered.add(name)
                     number += 1
+                    change = rng.choice([*CHANGES, None])
+                    if change is not None:
+                        _posted(connection, change, {"ids": [name], **CHANGES[change]})
                 else:
-                    assert answer.status == 503, answer.status  # not open yet, or closing
                     time.sleep(0.01)
         connection.close()
+
+
+def _posted(connection: HTTPConnection, route: str, body: dict[str, Any]) -> bool:
+    """Whether a write was answered; if not, the service is not open yet, or closing."""
+    headers = {"Content-Type": "application/json"}
+    connection.request("POST", route, json.dumps(body), headers=headers)
+    answer = connection.getresponse()
+    answer.read()
+    assert answer.status in (200, 503), answer.status
+    return answer.status == 200

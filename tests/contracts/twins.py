@@ -1,0 +1,126 @@
+"""Two collections with one history, one here and one behind a service, held against each other."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+import everhash
+from everhash.errors import EverhashError
+from tests.unit.serve.serving import serving
+
+ALL, TRUTH = load_digits(return_X_y=True)
+ALL = ALL.astype(np.float32)
+PROBES = ALL[1500:1540]
+GIF = b"GIF89a" + bytes(20)
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(30)
+KINDS: dict[str, dict[str, Any]] = {
+    "home": {"labels_per_cycle": 4},
+    "full": {"labels_per_cycle": 4, "coding": "full"},
+    "codes only": {"labels_per_cycle": 4, "keep_features": "none", "likeness": False},
+    "unlabelled features": {"labels_per_cycle": 4, "keep_features": "unlabelled"},
+    "gradient steps": {"method": "everhash-sgd", "labels_per_cycle": 4},
+    "no codewords": {"method": "mihash"},
+}
+HERE_ONLY = {"hasher", "catch_up", "features", "held", "wait", "compact", "compact_if_worth_it"}
+"""What has no place on the other side: the hasher, a reader's state, stored features, a lock, a
+refresh in the background, which `stats` tells of, and what becomes of the file."""
+FORGETTING = {"home", "full", "codes only", "unlabelled features"}
+"""Kinds whose learner takes rows back."""
+
+
+class Twins:
+    """Two collections with one history: one here, one behind a service."""
+
+    def __init__(self, **options: Any) -> None:
+        self._ended = ExitStack()
+        self.here = self._ended.enter_context(everhash.create(None, 64, 16, **options))
+        self.there = self._ended.enter_context(everhash.create(None, 64, 16, **options))
+        self.served = self._ended.enter_context(serving(self.there))
+        self.remote = self._ended.enter_context(everhash.connect(self.served.address))
+
+    def both(self, name: str, *arguments: Any, **options: Any) -> Any:
+        """Make a call on both; return what both of them gave."""
+        mine, theirs = (
+            outcome(collection, name, *arguments, **options)
+            for collection in (self.here, self.remote)
+        )
+        assert_same(mine, theirs)
+        return theirs
+
+    def close(self) -> None:
+        self._ended.close()
+
+
+def outcome(collection: Any, name: str, *arguments: Any, **options: Any) -> Any:
+    """Return what a call returns, or the error it raises."""
+    result: Any
+    try:
+        result = getattr(collection, name)(*arguments, **options)
+        result = list(result) if inspect.isgenerator(result) else result
+    except EverhashError as error:
+        return error
+    if name == "stats":
+        result.pop("path", None)
+        result["last_refresh"] = sorted(result["last_refresh"] or {})  # when it was differs
+    return result
+
+
+def assert_same(mine: Any, theirs: Any) -> None:
+    """Values, types of values, types of arrays, errors with all they carry."""
+    assert type(mine) is type(theirs), (mine, theirs)
+    if isinstance(mine, np.ndarray):
+        # a table of no ids has the type that entries added before gave it
+        assert mine.dtype == theirs.dtype or mine.size == 0
+        assert mine.shape == theirs.shape
+        np.testing.assert_array_equal(mine, theirs)
+        assert [*map(type, mine.flat)] == [*map(type, theirs.flat)]
+    elif isinstance(mine, EverhashError):
+        assert (vars(mine), mine.args, str(mine)) == (vars(theirs), theirs.args, str(theirs))
+    elif isinstance(mine, everhash.RefreshReport):
+        assert replace(mine, seconds=0) == replace(theirs, seconds=0)
+    elif is_dataclass(mine):
+        for field in fields(mine):
+            assert_same(getattr(mine, field.name), getattr(theirs, field.name))
+    elif isinstance(mine, list | tuple):
+        assert len(mine) == len(theirs)
+        for one, other in zip(mine, theirs, strict=True):
+            assert_same(one, other)
+    elif isinstance(mine, dict):
+        assert list(mine) == list(theirs)
+        assert_same(list(mine.values()), list(theirs.values()))
+    else:
+        assert mine == theirs
+
+
+@pytest.fixture(name="twins")
+def make_twins(request: pytest.FixtureRequest) -> Iterator[Twins]:
+    pair = Twins(**KINDS[getattr(request, "param", "home")])
+    yield pair
+    pair.close()
+
+
+every_kind = pytest.mark.parametrize("twins", KINDS, indirect=True)
+
+
+def fill(twins: Twins) -> None:
+    """Labelled, unlabelled, relabelled and removed entries; both types of ids; stale bits."""
+    labels: list[Any] = [int(label) for label in TRUTH[:300]]
+    labels[5], labels[6], labels[7] = {1, "odd"}, None, ("pair", 2)
+    labels[8], labels[9], labels[10] = b"raw", 2.5, True
+    twins.both("ingest", ALL[:300], labels)
+    twins.both("add", ALL[300:500])
+    twins.both("add", ALL[500:505], [f"text {i} é" for i in range(5)], [3, None, "x", {4, 5}, None])
+    twins.both("add", ALL[505:530], [*range(-20, 0), *"abcde"], [None] * 20 + list("vwxyz"))
+    twins.both("learn", ALL[530:700], TRUTH[530:700])
+    twins.both("forget", ALL[530:560], TRUTH[530:560])
+    twins.both("forget", ALL[4:9], labels[4:9])
+    twins.both("label", [301, "text 1 é"], ["found", {8, "two"}], teach=False)
+    assert twins.both("remove", [0, 302, "text 0 é", 302]) == 3
