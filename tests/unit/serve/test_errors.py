@@ -59,6 +59,7 @@ NAN = float("nan")
         ("/search", {"ids": [777]}, 404, "UnknownIdError", "777"),
         ("/search", {"rows": ROWS, "distance": "hamming"}, 422, "InputError", "unknown here"),
         ("/search", {"rows": ROWS, "exact": 1}, 422, "OptionError", "exact"),
+        ("/search", {"ids": []}, 422, "InputError", "0 sample"),
         ("/search", {"rows": ROWS, "unlabelled": "no"}, 422, "OptionError", "unlabelled"),
         ("/label", {"ids": [1], "labels": ["ant"], "teach": 1}, 422, "OptionError", "teach"),
         ("/upsert", {"rows": ROWS}, 422, "InputError", "ids"),
