@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from everhash.kernels import compiled
-from everhash.kernels.compiled import compile_kernel
+from everhash.kernels import compiling
+from everhash.kernels.compiling import compile_kernel
 from everhash.kernels.peer_reference import Places
 from everhash.kernels.reference import Floats
 
@@ -42,5 +42,5 @@ def add_votes(
 
 
 KERNELS: dict[str, Any] = {"add_votes": add_votes}
-SECONDS = compiled.SECONDS
+SECONDS = compiling.SECONDS
 READY = True

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.kernels.compiled import compile_kernel
+from everhash.kernels.compiling import compile_kernel
 from everhash.kernels.reference import Floats
 
 Bits = NDArray[np.uint16]

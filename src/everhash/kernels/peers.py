@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from everhash.kernels import compiled
-from everhash.kernels.compiled import compile_kernel, row_margins
+from everhash.kernels import compiling
+from everhash.kernels.compiled import row_margins
+from everhash.kernels.compiling import compile_kernel
 from everhash.kernels.peer_reference import MAX_EXPONENT
 from everhash.kernels.reference import Counts, Floats, Signs
 
@@ -55,5 +56,5 @@ KERNELS: dict[str, Any] = {
     "follow_words": follow_words,
     "follow_words_boosted": follow_words_boosted,
 }
-SECONDS = compiled.SECONDS
+SECONDS = compiling.SECONDS
 READY = True

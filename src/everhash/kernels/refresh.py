@@ -15,8 +15,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.kernels import compiled
-from everhash.kernels.compiled import compile_kernel
+from everhash.kernels import compiling
+from everhash.kernels.compiling import compile_kernel
 from everhash.kernels.halves import halve, unhalve
 from everhash.kernels.reference import Counts, Flags, Floats, Words
 
@@ -183,6 +183,6 @@ KERNELS: dict[str, Any] = {
     kernel.__name__: kernel
     for kernel in (find_stale, function_margins, recompute, settle, rebase, halve, unhalve)
 }
-SECONDS = compiled.SECONDS
+SECONDS = compiling.SECONDS
 READY = True
 """Set last: a module that is still compiling does not have it."""

@@ -10,7 +10,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.kernels.compiled import LANES, compile_kernel, hadamard
+from everhash.kernels.compiling import compile_kernel
+from everhash.kernels.lifting import LANES, hadamard
 from everhash.kernels.likeness.reference import LEVELS, PLANES, TINY
 from everhash.kernels.search.topk import inner
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.kernels.compiled import compile_kernel
+from everhash.kernels.compiling import compile_kernel
 from everhash.kernels.likeness.reference import SLACK, SURE
 from everhash.kernels.search.topk import (
     HALF,

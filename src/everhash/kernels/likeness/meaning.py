@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.kernels.compiled import compile_kernel
+from everhash.kernels.compiling import compile_kernel
 from everhash.kernels.likeness.best import (
     BIAS,
     HELD,
@@ -211,28 +211,10 @@ def search_meaning(
 ) -> tuple[Floats, Floats, Ints, Ints, Signs]:
     """Top-k by relevance. See `reference.search_meaning`.
 
-    Args:
-        P: (q, L) probability of each label, not negative.
-        trust: (T,) at most 1, never rising.
-        distance: (n,) by place; only those of guessed entries are read.
-        given_runs: (2 Lcap, 3) lists of given labels, Lcap >= L; see `kernels.search.labels`.
-        given_arena: their places.
-        given_counts: (Lcap,) entries of each label; 0 leaves a label out.
-        guessed_runs: (2 Lcap, 3) lists of guessed labels.
-        guessed_arena: their places.
-        guessed_counts: (Lcap,) likewise.
-        loose: (m,) places of entries with neither.
-        several: how many entries are in more than one given list.
-        codes: (n, W + 1) likeness codes by place; see `reference.join`.
-        planes: (q, 8, W) likeness codes of queries.
-        totals: (q,) likewise.
-        q_along: (q,) likewise.
-        q_step: (q,) likewise.
-        has_likeness: 0 if there are no codes: all likeness is 0, and none of them is read.
-        k: results wanted, at least 1.
-
-    Returns:
-        (q, k) scores, likeness, places, labels and kinds; -inf and -1 where there are fewer.
+    Runs, arena and counts are lists of at least as many labels as P has; see
+    `kernels.search.labels`. A count of 0 leaves a label out. `several` is how many entries are in
+    more than one given list. Codes are as `reference.join` lays them out; without `has_likeness`
+    all likeness is 0, and neither they nor the queries' are read.
     """
     nq = P.shape[0]
     scores, likeness = np.empty((nq, k), np.float32), np.empty((nq, k), np.float32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from everhash.kernels import compiled
+from everhash.kernels import compiling
 from everhash.kernels.likeness.encoding import encode, encode_queries
 from everhash.kernels.likeness.estimates import above_likeness, estimates_at, nearest_likeness
 from everhash.kernels.likeness.meaning import search_meaning
@@ -31,6 +31,6 @@ KERNELS: dict[str, Any] = {
         search_meaning,
     )
 }
-SECONDS = compiled.SECONDS
+SECONDS = compiling.SECONDS
 READY = True
 """Set last: a module that is still compiling does not have it."""
