@@ -8,6 +8,7 @@ import numpy as np
 
 from everhash.errors import OptionError
 from everhash.index.arrays import Bools, Counts, Floats
+from everhash.index.hasher import n_features_of
 from everhash.index.queries import EncodedQueries
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def rows_of(entries: ReadableEntries, places: Counts) -> tuple[Floats, Bools]:
     """Return features of entries, zeros where they are not kept, and which are kept."""
     known = np.isin(places, entries.with_features(places))
-    rows = np.zeros((len(places), entries.hasher.n_features_in_), np.float32)
+    rows = np.zeros((len(places), n_features_of(entries.hasher)), np.float32)
     if known.any():
         rows[known] = entries.features_at(places[known])
     return rows, known

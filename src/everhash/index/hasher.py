@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from everhash.errors import NotFittedError
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.posterior import Posterior, nothing_learned
 from everhash.learn.stream_hasher import StreamHasher
@@ -99,6 +100,14 @@ class Hasher(Protocol):
     def freeze(self) -> FrozenMapping:
         """Return the functions as they are now; further learning does not change what it holds."""
         ...
+
+
+def n_features_of(hasher: Hasher) -> int:
+    """Return the features of a row, or raise if the hasher has seen none yet."""
+    known = getattr(hasher, "n_features_in_", None)
+    if known is None:
+        raise NotFittedError
+    return int(known)
 
 
 def posterior_of(hasher: Hasher, rows: NDArray[np.float32]) -> Posterior:

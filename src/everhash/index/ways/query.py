@@ -12,7 +12,7 @@ from everhash.codes import Codes
 from everhash.errors import OptionError
 from everhash.index.arrays import Bools, Counts, Floats
 from everhash.index.entry_query import codes_of, probabilities_of, rows_of
-from everhash.index.hasher import posterior_of
+from everhash.index.hasher import n_features_of, posterior_of
 from everhash.index.queries import EncodedQueries
 from everhash.learn.posterior import Posterior
 from everhash.stream import as_rows
@@ -35,7 +35,7 @@ class Query:
         self._codes = X if isinstance(X, Codes) else None
         self._rows: Floats | None = None
         if not isinstance(X, Codes):
-            self._rows = as_rows(X, entries.hasher.n_features_in_, "this index")
+            self._rows = as_rows(X, n_features_of(entries.hasher), "this index")
 
     def __len__(self) -> int:
         return len(self._codes.words) if self._codes is not None else len(self.rows)
@@ -87,7 +87,7 @@ class EntryQuery(Query):
         self.entries, self.exact, self._codes = entries, exact, None
         self._places = places
         rows, self._known = rows_of(entries, places)
-        self._rows = as_rows(rows, entries.hasher.n_features_in_, "this index")
+        self._rows = as_rows(rows, n_features_of(entries.hasher), "this index")
 
     @property
     def rows(self) -> Floats:
