@@ -15,7 +15,7 @@ import pytest
 import everhash
 from everhash import Attachment
 from everhash.errors import CollectionFileError
-from tests.conftest import Stream
+from everhash.store.schema import VERSION
 from tests.unit.collection.conftest import GIF, PNG
 
 
@@ -26,32 +26,34 @@ def version_of(path: Path) -> tuple[int, set[str]]:
         return version, {name for (name,) in tables}
 
 
-def test_a_file_is_of_the_first_version_until_something_is_attached(
-    tmp_path: Path, digits: Stream, monkeypatch: pytest.MonkeyPatch
+OLDEST = Path(__file__).parents[2] / "compat" / "v1-home.ever"
+
+
+def test_a_file_of_the_first_version_stays_so_until_something_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, first = tmp_path / "c.ever", (1, {"head", "part"})
-    with everhash.create(path, dim=64, bits=8) as col:
-        col.add(digits.X[:3], payloads=[None] * 3)
-        col.attach([0], thumbnails=[None])
-        col.remove([2])
-        assert col.attachments([0]) == [Attachment()]
+    shutil.copy(OLDEST, path)
+    with everhash.open(path) as col:
+        assert col.attachments(["e1"]) == [Attachment()]
         with monkeypatch.context() as broken:
             broken.setattr("everhash.store.transaction.write_head", None)
             with pytest.raises(TypeError):
-                col.attach([0], payloads=[1])
+                col.attach(["e1"], payloads=[1])
         assert version_of(path) == first
-        col.attach([0], payloads=[1])
-        assert version_of(path) == (2, {"head", "part", "attached"})
+        col.attach(["e1"], payloads=[1])
+        assert version_of(path) == (VERSION, {"head", "part", "attached"})
     with everhash.open(path) as col:
-        col.attach([0], payloads=[None])
-        assert col.attachments([0, 1]) == [Attachment(), Attachment()]
+        col.attach(["e1"], payloads=[None])
+        assert col.attachments(["e1", "e2"]) == [Attachment(), Attachment()]
 
 
 def test_a_file_of_a_later_version_is_refused_with_a_hint(path: Path) -> None:
     with closing(sqlite3.connect(path)) as file:
-        file.execute("PRAGMA user_version = 3")
+        file.execute(f"PRAGMA user_version = {VERSION + 1}")
     with pytest.raises(
-        CollectionFileError, match=r"version 3, this everhash reads 1 to 2.*upgrade"
+        CollectionFileError,
+        match=rf"version {VERSION + 1}, this everhash reads 1 to {VERSION}.*upgrade",
     ):
         everhash.open(path)
 

@@ -27,6 +27,7 @@ from everhash.errors import (
     UnknownIdError,
 )
 from everhash.index import refresh
+from everhash.store.parts import PartKey
 from everhash.store.store import Store
 from tests.conftest import Stream
 from tests.contracts.test_collection import assert_same
@@ -76,7 +77,7 @@ def test_searches_return_payloads_of_what_they_find(filled: Collection, digits: 
     ):
         assert plain.payloads == []
         assert found.ids.tolist() == plain.ids.tolist()
-        assert found.distances.tolist() == plain.distances.tolist()
+        np.testing.assert_array_equal(found.scores, plain.scores)
         assert found.payloads == [
             [known.get(name) for name in ids[:n]]
             for ids, n in zip(found.ids.tolist(), found.counts.tolist(), strict=True)
@@ -149,7 +150,7 @@ def test_entries_may_come_before_anything_was_learned(digits: Stream) -> None:
         (lambda col, X: col.label(["nobody"], [1]), UnknownIdError),
         (lambda col, X: col.remove(["d1", "nobody"]), UnknownIdError),
         (lambda col, X: col.search(X, k=0), OptionError),
-        (lambda col, X: col.search(X, distance="cosine"), OptionError),
+        (lambda col, X: col.search(X, by="cosine"), OptionError),
     ],
 )
 def test_what_is_refused_changes_nothing(
@@ -259,16 +260,14 @@ def test_a_collection_that_cannot_be_is_not_made(tmp_path: Path, options: dict[s
 
 
 def test_stats_are_what_an_operator_wants(filled: Collection, digits: Stream) -> None:
+    assert filled.stats()["last_refresh"] is None
     filled.learn(digits.X[400:900], digits.y[400:900])
-    stats = filled.stats()
-    assert stats["stale_bits"] > 0
-    assert stats["last_refresh"] is None
-    filled.refresh()
     after = filled.stats()
-    assert after["stale_bits"] == 0
+    assert after["stale_bits"] == 0, "a publication refreshes what it has made stale"
     assert after["last_refresh"]["entries"] == 100
     assert (after["entries"], after["labelled"], after["unlabelled"]) == (400, 300, 100)
     assert after["mapping_version"] == after["hasher_version"]
+    assert (after["keep_features"], after["likeness"], after["refreshing"]) == ("all", True, False)
     assert after["bytes"] > 0
 
 
@@ -277,7 +276,8 @@ def stale(tmp_path: Path, digits: Stream, monkeypatch: pytest.MonkeyPatch) -> Co
     """300 unlabelled digits, coded by a mapping that has moved since; six slices to refresh."""
     monkeypatch.setattr(refresh, "SLICE", 50)
     monkeypatch.setattr(recorder, "BLOCK_BYTES", 8000)  # blocks of 50 entries too
-    col = everhash.create(tmp_path / "stale.ever", dim=64, bits=16, labels_per_cycle=4)
+    path = tmp_path / "stale.ever"
+    col = everhash.create(path, dim=64, bits=16, labels_per_cycle=4, auto_refresh=False)
     col.learn(digits.X[:200], digits.y[:200])
     col.add(digits.X[300:600])
     col.learn(digits.X[600:900], digits.y[600:900])
@@ -292,7 +292,7 @@ def test_calls_between_the_steps_of_a_refresh_see_the_old_codes(
         shares.append(share)
         found = stale.search(digits.X[:9], 20, "hamming")
         assert found.ids.tolist() == before.ids.tolist()
-        assert found.distances.tolist() == before.distances.tolist()
+        assert found.scores.tolist() == before.scores.tolist()
         with reopened(stale) as other:
             assert_same(stale, other)
     assert shares == [1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6, 1]
@@ -380,17 +380,24 @@ def test_verify_names_what_is_damaged(filled: Collection) -> None:
     assert everhash.verify(path).problems == ()
     content = bytearray(path.read_bytes())
     store = Store.open(path, readonly=True)
-    features = store.read_bytes(next(key for key in store.parts if key.kind == "features"))
+    features = store.read_bytes(PartKey("features", 300))
     store.close()
     at = bytes(content).index(features[200:400]) + 50
     content[at] ^= 4
     path.write_bytes(content)
     assert "features 300 is damaged" in everhash.verify(path).problems[0]
-    with everhash.open(path) as col:
-        assert len(col) == 400, "labels and codes are whole; features are only read to refresh"
+    with everhash.open(path, auto_refresh=False) as col:
+        assert len(col) == 400, "labels and codes are whole; features are read when needed"
+        assert (col.search(np.ones((1, 64)), 10).counts == 10).all()
         col.learn(np.ones((400, 64)), np.arange(400) % 2)
-        with pytest.raises(CollectionFileError, match="features 300 is damaged"):
-            col.refresh()
+        needed: list[Any] = [
+            col.refresh,
+            lambda: col.label([0], ["new"]),
+            lambda: col.search(np.ones((1, 64)), by="likeness", exact=True),
+        ]
+        for call in needed:
+            with pytest.raises(CollectionFileError, match="features 300 is damaged"):
+                call()
         assert len(col) == 400
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -11,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import everhash
@@ -327,20 +327,21 @@ def test_a_snapshot_of_a_file_that_was_replaced_is_refused(tmp_path: Path, digit
 def test_a_table_added_while_a_reader_opens_is_not_damage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first payload brings a file to version 2, between two looks at it."""
+    """The first write brings a file of version 1 to the newest, between two looks at it."""
     path, number, attached = tmp_path / "c.ever", schema._number, list[int]()
-    with everhash.create(path, dim=3) as collection:
-        collection.add(np.ones((1, 3)))
+    shutil.copy(Path(__file__).parents[2] / "compat" / "v1-home.ever", path)
+    with everhash.open(path) as collection:
+        entries = len(collection)
 
         def attach_after(connection: Any, pragma: str) -> int:
             version = number(connection, pragma)
             if pragma == "user_version" and not attached:
                 attached.append(version)
-                collection.attach([0], payloads=["new"])
+                collection.attach(["e1"], payloads=["new"])
             return version
 
         monkeypatch.setattr(schema, "_number", attach_after)
         with everhash.open(path, readonly=True) as reader:
-            assert len(reader) == 1
-            assert reader.attachments([0])[0].payload == "new"
+            assert len(reader) == entries
+            assert reader.attachments(["e1"])[0].payload == "new"
     assert attached == [1]

@@ -27,7 +27,7 @@ def test_labels_say_how_each_of_them_stands(tmp_path: Path, digits: Stream) -> N
         assert [(i.label, i.cycle, i.entries, i.lessons) for i in seen] == [
             ("a", 0, 2, 3),
             ("b", 0, 1, 3),
-            ("c", 1, 2, 1),
+            ("c", 1, 2, 2),
             ("d", 1, 0, 1),
             ("e", 2, 1, 0),
         ]

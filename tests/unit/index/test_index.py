@@ -125,6 +125,9 @@ def test_codes_of_another_mapping_version_are_refused(
 def test_unlabelled_entries_need_a_hasher_that_has_seen_rows(digits: Stream) -> None:
     with pytest.raises(NotFittedError):
         Index(OnlineHasher()).add(digits.X[:3])
+    for by in WAYS:
+        with pytest.raises(NotFittedError):
+            Index(OnlineHasher()).search(digits.X[:3], 1, by)
 
 
 def test_a_removed_id_is_free_again(index: Index, digits: Stream) -> None:
