@@ -189,7 +189,7 @@ def test_an_index_follows_trees_that_are_grown_anew(digits: Stream) -> None:
     fresh.add(digits.X[:200])
     followed, found = (one.search(digits.X[600:620]) for one in (index, fresh))
     np.testing.assert_array_equal(followed.ids, found.ids)
-    np.testing.assert_array_equal(followed.distances, found.distances)
+    np.testing.assert_array_equal(followed.scores, found.scores)
 
 
 def test_more_bits_than_a_forest_may_have_are_a_limit(digits: Stream) -> None:

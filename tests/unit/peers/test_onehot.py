@@ -73,9 +73,9 @@ def test_an_unlabelled_entry_is_known_by_the_number_of_its_class(digits: Stream)
         assert entry.code is not None
         assert entry.code.tolist() == [True]
     query = digits.X[1300:1301]
-    found = index.search(query, 100)
+    found = index.search(query, 100, "asymmetric")
     np.testing.assert_allclose(
-        found.distances[0], np.sort(-hasher.margins(query)[0, best]), rtol=1e-5, atol=1e-5
+        found.scores[0], np.sort(-hasher.margins(query)[0, best]), rtol=1e-5, atol=1e-5
     )
 
 
