@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 import everhash
 from everhash import Collection, OnlineHasher
-from everhash.collection import recorder
+from everhash.collection import pieces, recorder
 from everhash.store import store
+from everhash.wire.options import WAYS
 
 DIM, BITS, LABELS = 16, 16, 10
 PROBES = np.random.default_rng(7).integers(0, 17, (6, DIM)).astype(np.float32)
@@ -57,7 +58,7 @@ def create(path: Path | None, durability: str = "commit") -> Collection:
 @cache
 def script() -> Script:
     """Return a short script that does everything."""
-    return write_script(24, seed=9)
+    return write_script(30, seed=9)
 
 
 def filled(path: Path, calls: int) -> Collection:
@@ -73,8 +74,9 @@ def use_small_parts(log: int = 2_000_000) -> None:
 
     To be called in a process of the test's own.
     """
-    sizes = {"MAX_WAITING": 6, "PART_ENTRIES": 128, "BLOCK_BYTES": 4000, "PIECE_BYTES": 5000}
-    for module, names in ((recorder, sizes), (store, {"LOG_BYTES": log})):
+    sizes = {"MAX_WAITING": 6, "PART_ENTRIES": 128, "BLOCK_BYTES": 4000}
+    of_modules = ((recorder, sizes), (pieces, {"PIECE_BYTES": 5000}), (store, {"LOG_BYTES": log}))
+    for module, names in of_modules:
         for name, size in names.items():
             assert hasattr(module, name)
             setattr(module, name, size)
@@ -97,7 +99,9 @@ def _calls(collection: Collection, rng: np.random.Generator) -> Iterator[Call]:
     author = _Author(collection, rng)
     first = [author.learn, author.ingest, author.add, author.add_with_ids]
     deck = [*first, author.add, author.ingest_mixed, author.label, author.remove, author.refresh]
-    deck += [author.attach, author.attach_some, author.forget]
+    deck += [author.attach, author.attach_some, author.forget, author.correct, author.unlabel]
+    deck += [author.upsert, author.update, author.rename, author.merge, author.drop]
+    deck += [author.add_again, author.compact]
     for write in first:
         yield write()
     while True:
@@ -112,6 +116,8 @@ class _Author:
         self._collection, self._rng = collection, rng
         self._centers = rng.integers(0, 17, (LABELS, DIM))
         self._taught: dict[str, Any] = {}
+        self._known: dict[Any, None] = {}
+        """Ids that have had an entry, as far as any call has named them."""
 
     def learn(self) -> Call:
         X, y = self._rows(12)
@@ -147,6 +153,46 @@ class _Author:
         chosen = self._living(5)
         return Call("label", {"ids": chosen, "y": self._rows(len(chosen))[1]})
 
+    def correct(self) -> Call:
+        """Change the labels alone."""
+        chosen = self._living(4)
+        return Call("label", {"ids": chosen, "y": self._rows(len(chosen))[1], "teach": False})
+
+    def unlabel(self) -> Call:
+        return Call("unlabel", {"ids": self._living(6)})
+
+    def upsert(self) -> Call:
+        """Some entries come in place of others, some are new."""
+        ids = [*self._living(3), *self._names("u", 2)]
+        X, y = self._rows(len(ids))
+        return Call("upsert", {"X": X, "ids": ids, "y": y, "payloads": self._payloads(len(ids))})
+
+    def update(self) -> Call:
+        chosen = self._living(3)
+        return Call("update", {"ids": chosen, "X": self._rows(len(chosen))[0]})
+
+    def rename(self) -> Call:
+        (label,) = self._labels(1)
+        return Call("rename_label", {"label": label, "to": f"renamed {self._rng.integers(2**40)}"})
+
+    def merge(self) -> Call:
+        label, into = self._labels(2)
+        return Call("merge_labels", {"label": label, "into": into})
+
+    def drop(self) -> Call:
+        (label,) = self._labels(1)
+        return Call("drop_label", {"label": label})
+
+    def add_again(self) -> Call:
+        """An id that was removed is free again."""
+        X, y = self._rows(len(self._removed))
+        return Call("ingest", {"X": X, "y": y, "ids": self._removed}) if len(X) else self.add()
+
+    def compact(self) -> Call:
+        """Give back the places of removed entries, if there are any."""
+        stats = self._collection.stats()
+        return Call("compact", {}) if stats["arrived"] > stats["entries"] else self.remove()
+
     def attach(self) -> Call:
         chosen = self._living(6)
         return Call("attach", {"ids": chosen, "payloads": self._payloads(len(chosen))})
@@ -158,6 +204,18 @@ class _Author:
 
     def remove(self) -> Call:
         return Call("remove", {"ids": self._living(7)})
+
+    @property
+    def _removed(self) -> list[Any]:
+        """Some ids that had an entry and have none now."""
+        gone = [name for name in self._known if not self._collection.has([name])[0]]
+        return gone[-3:]
+
+    def _labels(self, n: int) -> list[Any]:
+        """Some labels; what was taught last can then not be taken back as it was."""
+        self._taught = {}
+        known = [label for label in self._collection.hasher.labels_ if label is not None]
+        return [known[place] for place in self._rng.permutation(len(known))[:n]]
 
     def refresh(self) -> Call:
         return Call("refresh", {})
@@ -186,6 +244,7 @@ class _Author:
 
     def _living(self, n: int) -> list[Any]:
         ids = [entry.id for entry in self._collection.entries()]
+        self._known |= dict.fromkeys(ids)
         return [ids[place] for place in self._rng.permutation(len(ids))[:n]]
 
 
@@ -200,8 +259,7 @@ def observe(collection: Collection) -> State:
         "labels": hasher.labels_,
         "codewords": _plain(hasher.codewords_),
         "margins": _plain(hasher.margins(PROBES)),
-        "asymmetric": _plain(vars(collection.search(PROBES, 10))),
-        "hamming": _plain(vars(collection.search(PROBES, 10, "hamming"))),
+        **{by: _plain(vars(collection.search(PROBES, 10, by))) for by in WAYS},
         "stats": [item for item in stats.items() if item[0] not in ("path", "bytes")],
         "refresh": [item for item in report.items() if item[0] not in SPENT],
     }

@@ -16,7 +16,8 @@ from everhash.store.connection import BUSY_SECONDS
 from tests.crash.apart import Child, Say, apart
 from tests.crash.script import check_state, create, filled, observe, observe_file, script
 
-WRITES = {"forget", "learn", "add", "ingest", "attach", "label", "remove", "refresh"}
+WRITES = {"forget", "learn", "add", "ingest", "upsert", "update", "attach", "remove", "compact"}
+WRITES |= {"label", "unlabel", "rename_label", "merge_labels", "drop_label", "refresh"}
 
 
 def test_a_second_writer_is_refused_at_once(tmp_path: Path) -> None:
