@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
+
 from everhash.collection.attachments import place_of, read_blob
 from everhash.collection.loading import load
 from everhash.errors import CollectionFileError
@@ -17,6 +19,9 @@ from everhash.store.attached import Tally
 from everhash.store.parts import PartKey
 from everhash.store.sqlite_errors import typed_errors
 from everhash.store.store import Store
+
+BATCH = 2048
+"""Entries whose features are read at a time."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,21 @@ def _contents(index: Index) -> Iterator[str]:
     """Encode entries again."""
     if wrong := index.verify():
         yield f"{wrong} codes are not what their features give"
+    if wrong := _wrong_likeness(index):
+        yield f"{wrong} likeness codes are not what their features give"
+
+
+def _wrong_likeness(index: Index) -> int:
+    """Read all features that are kept; return how many likeness codes they do not give."""
+    wrong, coder = 0, index.coder
+    places = index.with_features(np.arange(index.arrived))
+    for start in range(0, len(places), BATCH):
+        part = places[start : start + BATCH]
+        rows = index.features_at(part)
+        if coder is not None:
+            same = (coder.encode(rows) == index.likeness_column[part]).all(axis=1)
+            wrong += int((~same).sum())
+    return wrong
 
 
 def _attached(store: Store, index: Index) -> Iterator[str]:
