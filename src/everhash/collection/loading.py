@@ -92,7 +92,8 @@ def load(store: Store) -> Loaded:
     codes = load_codes(store, hasher, mapping, options["coding"])
     coded = index.has_code(records.labels)
     check_coverage(codes, coded)
-    index.restore(records, codes, mapping, _load_likeness(store, hasher.n_features_in_))
+    coder = _load_likeness(store, hasher.n_features_in_, options)
+    index.restore(records, codes, mapping, coder)
     require(index.ids_are_distinct(), "entries", "two have one id")
     index.continue_ids(store.about.get("next_id", 0))
     _count_lost(store, recorder, codes, coded, index)
@@ -204,10 +205,17 @@ def load_mapping(store: Store, hasher: StreamHasher) -> FrozenMapping | None:
     return mapping
 
 
-def _load_likeness(store: Store, n_features: int) -> Likeness | None:
+def _load_likeness(store: Store, n_features: int, options: dict[str, Any]) -> Likeness | None:
     """Read what makes likeness codes; None while no entry has come."""
-    key = PartKey("likeness", 0)
-    return read_likeness(store.read(key), key, n_features) if key in store.parts else None
+    key, places = PartKey("likeness", 0), store.about["places"]
+    if key not in store.parts:
+        require(not (options["likeness"] and places), key, "it is missing")
+        return None
+    coder = read_likeness(store.read(key), key, n_features)
+    # until the direction is settled, the first rows are those of all entries
+    fits = coder.settled or len(coder.first) == places
+    require(fits, key, f"{len(coder.first)} first rows for {places} entries")
+    return coder
 
 
 def load_records(
@@ -230,11 +238,22 @@ def load_records(
         records.change(change)
         gone[change.places] |= records.labels[change.places] == REMOVED
         recorder.touch(starts, change.places)
+    _check_labels(records, hasher)
     # entries may have been written again after a change, which then changes nothing
     require(
         bool((records.labels[gone] == REMOVED).all()), "change parts", "they bring back entries"
     )
     return records
+
+
+def _check_labels(records: RecordTable, hasher: StreamHasher) -> None:
+    """Raise if an entry has a label that was merged into another or dropped."""
+    gone = {number for number, name in enumerate(hasher.labels_) if name is None}
+    used = {
+        *np.unique(records.labels).tolist(),
+        *(n for of in records.several.values() for n in of),
+    }
+    require(gone.isdisjoint(used), "entries", "some have labels that are gone")
 
 
 def load_entries(store: Store, index: Index, key: PartKey) -> Records:
