@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from everhash.errors import OptionError
 from everhash.index.features import StoredFeatures
 from everhash.index.likeness import Likeness
-from everhash.index.ways.auto import NOVEL
+from everhash.index.ways.auto import FAMILIAR
 from everhash.index.ways.likeness import cosines_of
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.stream_hasher import StreamHasher
@@ -150,8 +150,7 @@ class Model:
         """Return all entries of a scope in order."""
         names = self.inside(scope)
         if by == "auto":
-            novel = float(self.hasher.posterior(x[None]).novelty[0]) > NOVEL
-            by = "likeness" if novel and (self.likeness or self.keep == "all") else "meaning"
+            by = "likeness" if self._asks_for_something_else(x) else "meaning"
         if by == "likeness":
             scores = likeness = self._cosines(x, names, scope)
         elif by == "meaning":
@@ -162,6 +161,15 @@ class Model:
         best = scores if by in ("hamming", "asymmetric") else -scores
         order = np.lexsort((np.arange(len(names)), -np.nan_to_num(likeness), best))
         return Expected(by, [names[i] for i in order], scores[order], likeness[order])
+
+    def _asks_for_something_else(self, x: Row) -> bool:
+        """Whether a query is not familiar, and nearest to an entry without a learned label."""
+        shares, novelty = self.hasher.posterior(x[None])
+        if novelty[0] <= FAMILIAR or not (self.likeness or self.keep == "all"):
+            return False
+        nearest = self.search(x, "likeness", Scope()).names[:1]
+        labels = self.labels.get(nearest[0], ())[:1] if nearest else ()
+        return not any(shares[0, self.hasher.numbers([label])[0]] > 0 for label in labels)
 
     def _chances(self, x: Row, names: list[Any], scope: Scope) -> Row:
         """The probability that each entry has the query's label."""

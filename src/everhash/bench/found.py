@@ -23,7 +23,7 @@ from everhash.bench.task import Task
 from everhash.collection.collection import Collection
 from everhash.errors import InputError, OptionError
 from everhash.extras import install_hint
-from everhash.index.ways.auto import NOVEL
+from everhash.index.ways.auto import FAMILIAR
 from everhash.learn.centering import unit_rows
 from everhash.matches import Matches
 from everhash.metrics import average_precision
@@ -38,12 +38,10 @@ WAYS = {"meaning": -2.0, "likeness": -2.0, "auto": -2.0, "asymmetric": np.inf}
 COST = {"clinc150": 100.0, "caltech256-cnn": 10.0, "cifar10-cnn": 3.0, "digits": 10.0}
 """C of logistic regression: of 1, 3, 10, 30 and 100 the best for the queries of seed 0."""
 USUAL_COST = 10.0
-THRESHOLDS = (0.3, 0.5, 0.7, 0.85, 0.9, 0.95, 0.98)
+THRESHOLDS = (0.3, 0.5, 0.7, 0.9, 0.95)
 """Novelties above which "auto" could search by likeness."""
-NEARER = (0.95, 0.9, 0.85, 0.8)
-"""Shares of the distance of what meaning finds, below which it could do so."""
-NEAREST = 3
-"""Entries whose distances are averaged for that."""
+FAMILIAR_TO = (0.0, 0.1, 0.2, 0.3)
+"""Novelties up to which it could search by meaning without a look at the nearest entry."""
 TIE = 1e-6
 """Cosines that differ by less are equal: FAISS sums them in another order."""
 
@@ -97,7 +95,7 @@ def _unlabelled(task: Task, data: Dataset) -> dict[str, Any]:
     per_query["cosine"] = by_cosine(asked)
     ways = {by: figures.means() for by, figures in per_query.items()}
     ways["logistic"] = {"first": by_logistic(asked, COST.get(task.dataset, USUAL_COST))}
-    return {**_sizes(asked), "ways": ways, "choices": choices, "threshold": NOVEL}
+    return {**_sizes(asked), "ways": ways, "choices": choices, "threshold": FAMILIAR}
 
 
 def _unseen(task: Task, data: Dataset) -> dict[str, Any]:
@@ -117,7 +115,7 @@ def _unseen(task: Task, data: Dataset) -> dict[str, Any]:
         "ways": {by: figures.means() for by, figures in per_query.items()},
         "novel": {by: figures.means(novel) for by, figures in per_query.items()},
         "choices": choices,
-        "threshold": NOVEL,
+        "threshold": FAMILIAR,
         "differing": differing,
         "codes": codes_only(task, part),
     }
@@ -221,14 +219,13 @@ def choices_of(
 ) -> dict[str, dict[str, float]]:
     """Return the figures that "auto" would have if it chose likeness by another rule.
 
-    `novelty`: of queries more novel than a threshold. `nearer`: of queries to which the nearest
-    entries are so much nearer than the nearest of those that meaning finds.
+    `novelty`: of queries more novel than a threshold. `nearest`: of queries more novel than one
+    whose nearest entry has no label.
     """
     meaning, likeness = (collection.search(asked.queries, K, by) for by in ("meaning", "likeness"))
-    found = np.sort(1 - meaning.likeness, axis=1)[:, :NEAREST].mean(axis=1)
-    nearest = (1 - likeness.scores)[:, :NEAREST].mean(axis=1)
+    bare = np.array([label is None for label in likeness.labels[:, 0]])
     rules = {f"novelty {at:g}": meaning.novelty > at for at in THRESHOLDS}
-    rules |= {f"nearer {share:g}": nearest < share * found for share in NEARER}
+    rules |= {f"nearest {at:g}": bare & (meaning.novelty > at) for at in FAMILIAR_TO}
     both = tuple(zip(per_query["likeness"], per_query["meaning"], strict=True))
     return {
         rule: Figures(*(np.where(chosen, *pair) for pair in both)).means()

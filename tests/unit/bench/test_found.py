@@ -57,7 +57,7 @@ def test_likeness_finds_what_faiss_finds(rows: list[Row]) -> None:
 
 def test_auto_is_what_its_threshold_says(rows: list[Row]) -> None:
     for row in rows:
-        at_threshold = row["choices"][f"novelty {row['threshold']:g}"]
+        at_threshold = row["choices"][f"nearest {row['threshold']:g}"]
         assert row["ways"]["auto"] == pytest.approx(at_threshold)
 
 
@@ -104,6 +104,7 @@ def test_the_page_tells_both_halves_and_what_auto_loses(rows: list[Row]) -> None
     mean = np.mean([row["ways"]["meaning"]["first"] for row in rows[:2]])
     assert f"{mean:.3f} ± " in text
     assert "| novelty 0.9 " in text
+    assert "| nearest 0.1 " in text
     assert report.text(PAGE, rows[::-1]) == text
 
 

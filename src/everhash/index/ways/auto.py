@@ -1,6 +1,9 @@
 """Auto: by meaning for queries that resemble something learned, by likeness for the others.
 
-Where entries have neither likeness codes nor features, all queries are searched by meaning.
+A query is searched by likeness if the entry nearest to it has no label that was learned: it may ask
+for something that nobody has named. Queries that resemble what was learned more than nine in ten of
+the rows that came are searched by meaning without that look. Where entries have neither likeness
+codes nor features, all are.
 """
 
 from __future__ import annotations
@@ -10,14 +13,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from everhash.index.arrays import Counts
+from everhash.index.arrays import Bools, Counts
 from everhash.index.ways.likeness import ByLikeness, has_likeness
 from everhash.index.ways.meaning import ByMeaning
 from everhash.index.ways.query import Query
 from everhash.index.ways.way import Found, Scope, Way
 
-NOVEL = 0.85
-"""A query more novel than this share of the rows that came is searched by likeness."""
+FAMILIAR = 0.1
+"""A query no more novel than this is searched by meaning without a look at its nearest entry."""
 
 
 class ByAuto(Way):
@@ -27,7 +30,7 @@ class ByAuto(Way):
 
     def __init__(self, query: Query) -> None:
         self.novelty = query.novelty
-        novel = (self.novelty > NOVEL) & has_likeness(query.entries)
+        novel = _asks_for_something_else(query)
         self._ways: list[tuple[Counts, Way]] = []
         if not novel.all():
             self._ways.append((np.flatnonzero(~novel), ByMeaning(query.part(~novel))))
@@ -58,3 +61,18 @@ class ByAuto(Way):
             for i, row in enumerate(rows.tolist()):
                 found[row] = table.at(slice(i, i + 1))
         return Found.padded(found)
+
+
+def _asks_for_something_else(query: Query) -> Bools:
+    """Return which queries are nearest to an entry without a label that was learned."""
+    novel: Bools = (query.novelty > FAMILIAR) & has_likeness(query.entries)
+    if novel.any():
+        some = query.part(novel)
+        numbers = ByLikeness(some).nearest(1, Scope()).numbers
+        shares = some.posterior.probabilities
+        learned = np.zeros(len(numbers), np.bool_)
+        if numbers.shape[1] and shares.shape[1]:
+            first = numbers[:, 0]
+            learned = (first >= 0) & (shares[np.arange(len(first)), first] > 0)
+        novel[novel] = ~learned
+    return novel

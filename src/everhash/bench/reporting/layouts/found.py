@@ -38,12 +38,11 @@ CODES = (
 )
 RULES = (
     "How `auto` chooses between meaning and likeness. Novelty: by likeness if a query is more "
-    "novel than this share of the rows that came. Nearer: by likeness if its three nearest "
-    "entries are at less than this share of the distance (1 - cosine) of the three nearest that "
-    "meaning finds. The figures are the worst over data sets of what is lost to the better of "
-    "meaning and likeness, whichever that is on the set: on mixed queries by the seeds it is "
-    "chosen by (0 and 1) and by the others, and on queries of learned labels only (the runs "
-    "above)."
+    "novel than this share of the rows that came. Nearest: by likeness if it is more novel than "
+    "that, and its nearest entry has no label. The figures are the worst over data sets of what "
+    "is lost to the better of meaning and likeness, whichever that is on the set: on mixed "
+    "queries by the seeds it is chosen by (0 and 1) and by the others, and on queries of learned "
+    "labels only (the runs above)."
 )
 Values = Callable[[Row], float | None]
 
@@ -87,7 +86,7 @@ def both(rows: Sequence[Row]) -> Iterator[ReportPart]:
     if parts["unseen"]:
         yield Heading(2, "How auto chooses")
         used = ", ".join(sorted({f"{row['threshold']:g}" for row in rows}))
-        yield f"{RULES} In these runs `auto` searched by likeness above novelty {used}."
+        yield f"{RULES} In these runs `auto` chose by the nearest, above novelty {used}."
         yield _rules(parts["unseen"], parts["unlabelled"])
 
 
