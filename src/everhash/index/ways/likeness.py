@@ -47,9 +47,15 @@ class ByLikeness(Way):
         """See `Way.nearest`."""
         if not self._by_features(scope):
             return self._estimated(k, scope)
-        places = scope.places_in(self._entries)
+        places, rows = scope.places_in(self._entries), range(len(self._rows))
+        look = max(FIRST_LOOK, 4 * k)
+        if self._exact or not self._codes.there or len(places) <= look:
+            return Found.padded([self._best(row, k, places) for row in rows])
         alive = _mask(places, self._entries.arrived)
-        return Found.padded([self._best(row, k, places, alive) for row in range(len(self._rows))])
+        first = self._codes.nearest(alive, look)[1]  # at once: codes are laid out once for all
+        return Found.padded(
+            [self._best(row, k, self._near(row, k, first[row], alive)) for row in rows]
+        )
 
     def within(self, r: float, scope: Scope) -> Found:
         """See `Way.within`."""
@@ -79,16 +85,14 @@ class ByLikeness(Way):
         scores[places < 0] = np.nan
         return Found(scores, scores, places, self._entries.first_labels(places))
 
-    def _best(self, row: int, k: int, places: Counts, alive: Alive) -> Found:
-        """Return one query's best entries by their features."""
-        if self._exact or not self._codes.there or len(places) <= max(FIRST_LOOK, 4 * k):
-            near = places
-        else:
-            part = slice(row, row + 1)
-            first = self._codes.nearest(alive, max(FIRST_LOOK, 4 * k), part)[1][0]
-            floor = np.sort(self._cosines(row, np.sort(first)))[-k]
-            near = self._codes.above(row, alive, float(floor))
+    def _best(self, row: int, k: int, near: Counts) -> Found:
+        """Return the best of some entries for one query, by their features."""
         return self._ranked(self._cosines(row, near), near, k)
+
+    def _near(self, row: int, k: int, first: Counts, alive: Alive) -> Counts:
+        """Return the entries that may be among the k best, given those with the best estimates."""
+        floor = np.sort(self._cosines(row, np.sort(first)))[-k]
+        return self._codes.above(row, alive, float(floor))
 
     def _candidates(self, row: int, floor: float, places: Counts, alive: Alive) -> Counts:
         """Return the entries whose cosine may be at least `floor`."""
