@@ -8,7 +8,7 @@ from typing import Any
 
 from everhash.bench.reporting.document import Heading, ReportPart
 from everhash.bench.reporting.layouts.common import block_name
-from everhash.bench.reporting.samples import blocks, deviation, setting
+from everhash.bench.reporting.samples import blocks, deviation, is_number, setting
 from everhash.bench.reporting.tables import NOTHING, Table
 from everhash.bench.task import Row
 
@@ -186,7 +186,7 @@ def _pick(*keys: str) -> Values:
         value: Any = row
         for key in keys:
             value = value.get(key) if isinstance(value, dict) else None
-        return value
+        return float(value) if is_number(value) else None
 
     return pick
 
