@@ -99,10 +99,14 @@ def _unlabelled(task: Task, data: Dataset) -> dict[str, Any]:
 
 
 def _unseen(task: Task, data: Dataset) -> dict[str, Any]:
-    """Return the figures where half of the queries have labels that were never learned."""
+    """Return the figures where half of the queries have labels that were never learned.
+
+    A share of the other entries has no label either: having none says nothing about an entry.
+    """
     split = split_of(_seen(task), data)
     known = np.isin(data.y, data.y[hide_labels(data.y, split, task.seed).stream])
-    asked = asked_of(data, half_known(split, known), ~known[split.stream])
+    hidden = np.random.default_rng(task.seed).random(len(split.stream)) < task.share
+    asked = asked_of(data, half_known(split, known), hidden | ~known[split.stream])
     novel = ~np.isin(asked.wanted, data.y[split.stream[known[split.stream]]])
     with filled(task, asked) as collection:
         per_query = {by: judged(collection, asked, by) for by in WAYS}

@@ -27,8 +27,7 @@ def data(digits: Stream) -> Dataset:
 
 
 def task(protocol: str, seed: int = 0) -> Task:
-    share = 0.3 if protocol == "unlabelled" else 0.0
-    return Task("found", "digits", "everhash", 16, seed, 30, protocol, share, queries=100)
+    return Task("found", "digits", "everhash", 16, seed, 30, protocol, 0.3, queries=100)
 
 
 @pytest.fixture(scope="module")

@@ -23,8 +23,8 @@ MEASURED = (
     "regression on all labelled rows at once, its C chosen in its favour."
 )
 MIXED = (
-    "A quarter of the labels is never learned; their entries have no label, all others have "
-    "theirs. Half of the queries have such labels, half have learned ones. The second three "
+    "A quarter of the labels is never learned; their entries have no label, and 30% of the others "
+    "have none either. Half of the queries have such labels, half have learned ones. The second three "
     "columns are the queries of labels never learned alone."
 )
 SAME = (
