@@ -24,8 +24,8 @@ MEASURED = (
 )
 MIXED = (
     "A quarter of the labels is never learned; their entries have no label, and 30% of the others "
-    "have none either. Half of the queries have such labels, half have learned ones. The second three "
-    "columns are the queries of labels never learned alone."
+    "have none either. Half of the queries have such labels, half have learned ones. The second "
+    "three columns are the queries of labels never learned alone."
 )
 SAME = (
     "Answers by likeness, with features kept, that are not those of FAISS IndexFlatIP (ties "
