@@ -99,6 +99,8 @@ class CodeSearch:
             nearest = merge([(far, np.where(missing, -1, places[slots]))], k)
             found[0][again], found[1][again] = nearest
             again = again[(nearest[1] >= 0).sum(axis=1) < enough]
+            if asked == len(alive):  # functions of a forged file may give distances of NaN
+                break
             wanted *= 2
         return found
 
