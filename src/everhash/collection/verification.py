@@ -79,8 +79,21 @@ def _contents(index: Index) -> Iterator[str]:
     """Encode entries again."""
     if wrong := index.verify():
         yield f"{wrong} codes are not what their features give"
+    if _changed_unnoticed(index):
+        yield "functions that count as unchanged are not those that codes were made with"
     if wrong := _wrong_likeness(index):
         yield f"{wrong} likeness codes are not what their features give"
+
+
+def _changed_unnoticed(index: Index) -> bool:
+    """Whether a refresh would leave out functions that have changed."""
+    old, new = index.mapping, index.hasher.freeze()
+    if old is None or not old.view.same_as(new.view):
+        return False
+    known, width = len(old.versions), old.functions.shape[2]
+    same = old.versions == new.versions[:known]
+    before, now = (each.functions.reshape(-1, width)[:known] for each in (old, new))
+    return not np.array_equal(before[same], now[same])
 
 
 def _wrong_likeness(index: Index) -> int:
