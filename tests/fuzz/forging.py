@@ -31,6 +31,8 @@ class Forged(NamedTuple):
 def write_victim(path: Path) -> None:
     """Write a good file: 3 features, 3 bits, 5 labels in 3 cycles of 2, two parts of most kinds.
 
+    All features are kept, and likeness codes, whose direction is not settled yet.
+
     Entries 0 to 7 have their places for ids, 8 to 11 are "e8" to "e11". Without labels are 3, 7
     and 8 to 11; 5 has two labels; 1 was removed, 2 got another label. 0 carries a payload, 3 a
     thumbnail, 9 both.
@@ -40,7 +42,7 @@ def write_victim(path: Path) -> None:
         victim.learn(X[:2], ["a", "b"])
         victim.ingest(X[:8], ["a", "b", "c", None, "d", {"a", "c"}, "b", None])
         victim.add(X[8:], ids=["e8", "e9", "e10", "e11"])
-        victim.label([2], ["new"])
+        victim.label([2], ["new"], teach=False)
         victim.attach([0, 1, "e9"], payloads=[{"n": 0}, "gone", "nine"])
         victim.attach([1, 3, "e9"], thumbnails=[GIF, GIF, GIF])
         victim.remove([1])

@@ -9,6 +9,7 @@ import numpy as np
 
 from tests.fuzz.forging import (
     Edit,
+    Forgery,
     both,
     claim,
     data,
@@ -16,8 +17,10 @@ from tests.fuzz.forging import (
     pack,
     put,
     restart,
+    set_about,
     set_head,
     swap,
+    swap_about,
     swap_text,
 )
 from tests.fuzz.hostile_heads import BOMB, Case
@@ -40,6 +43,9 @@ LABELS: dict[str, Case] = {
     "labels of eight bytes": (swap("entries", "labels", np.zeros(8, np.int64)), "labels"),
     "labels in a table": (swap("entries", "labels", np.zeros((8, 1), np.int8)), "labels is"),
     "labels missing": (data("entries", pack({"several": np.zeros((0, 2), np.int64)})), "missing"),
+    "flags that are numbers": (put("entries", "taught", 0, 2), "taught are not flags"),
+    "flags too few": (swap("entries", "taught", np.zeros(7, np.uint8)), "taught is"),
+    "flags of two bytes": (swap("entries", "taught", np.zeros(8, np.uint16)), "taught is"),
     "several for an entry with one": (pairs((4, 0), (4, 2)), "several labels do not fit"),
     "several for nobody": (pairs(), "several labels do not fit"),
     "several that are one": (pairs((5, 0)), "several labels do not fit"),
@@ -71,7 +77,14 @@ def names(value: Any) -> Edit:
 
 def numbers(ids: Any) -> Edit:
     """Let the last four entries have numbers for ids."""
-    return data("entries", pack({"labels": np.full(4, -1, np.int8), "ids": np.array(ids)}), 1)
+
+    def edit(forgery: Forgery) -> None:
+        key = forgery.find("entries", 1)
+        arrays = forgery.arrays(key)
+        del arrays["names"]
+        forgery.put(key, pack({**arrays, "ids": np.array(ids)}))
+
+    return edit
 
 
 REST = ["e8", "e9", "e10"]
@@ -96,10 +109,10 @@ IDS: dict[str, Case] = {
     "ids deeply nested": (names(BOMB), "no ids"),
     "ids deeply nested inside": (names('["e8","e9","e10",' + BOMB + "]"), "no ids"),
     "ids that are no UTF-8": (swap_text("entries", "names", b'["\xff","b","c","d"]', 1), "no ids"),
-    "an id twice in a part": (names(["e8", "e8", "e10", "e11"]), "two entries have one id"),
-    "an id twice in two parts": (names([3, "e9", "e10", "e11"]), "two entries have one id"),
-    "a number twice": (numbers([100, 101, 101, 102]), "two entries have one id"),
-    "a number twice in two parts": (numbers([100, 101, 3, 102]), "two entries have one id"),
+    "an id twice in a part": (names(["e8", "e8", "e10", "e11"]), "two have one id"),
+    "an id twice in two parts": (names([3, "e9", "e10", "e11"]), "two have one id"),
+    "a number twice": (numbers([100, 101, 101, 102]), "two have one id"),
+    "a number twice in two parts": (numbers([100, 101, 3, 102]), "two have one id"),
     "numbers of four bytes": (numbers(np.arange(4, dtype=np.int32)), "ids is int32"),
     "numbers that are doubles": (numbers([100.0, 101.5, 102, 103]), "ids is float64"),
     "too few numbers": (numbers([50, 51, 52]), "ids is"),
@@ -109,7 +122,8 @@ IDS: dict[str, Case] = {
 def change(places: Any, rows: Any = (), labels: Any = (), number: int = 0) -> Edit:
     """Replace a change; the first gives entry 2 the label 4, the second removes entry 1."""
     columns = {"places": places, "rows": rows, "numbers": labels}
-    content = pack({name: np.array(column, np.uint32) for name, column in columns.items()})
+    about = {"removed": len(rows) == 0, "taught": False}
+    content = pack({name: np.array(column, np.uint32) for name, column in columns.items()}, about)
     return both(data("change", content, number), claim("change", len(places), number))
 
 
@@ -139,6 +153,17 @@ CHANGES: dict[str, Case] = {
     "a change that brings back what never was": (
         both(put("entries", "labels", 2, -2), change([2], [0], [4])),
         "bring back entries",
+    ),
+    "a change that removes and labels": (set_about("change", removed=True), "labels do not fit"),
+    "a change that says too little": (swap_about("change", '{"removed":false}'), "do not fit"),
+    "a change that says too much": (set_about("change", more=1), "labels do not fit"),
+    "a change whose flag is a number": (set_about("change", taught=1), "labels do not fit"),
+    "a change that says a list": (swap_about("change", "[false,false]"), "labels do not fit"),
+    "a change that says nothing": (swap_about("change", ""), "not JSON"),
+    "a change that nests": (swap_about("change", BOMB), "not JSON"),
+    "a change that takes labels away without a code": (
+        both(change([2]), set_about("change", removed=False)),
+        "some entries have none",
     ),
     "a change missing": (drop("change"), "change parts"),
     "a change numbered below zero": (restart("change", -1), "change parts"),

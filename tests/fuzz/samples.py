@@ -11,23 +11,27 @@ from numpy.typing import NDArray
 
 from everhash import Collection, OnlineHasher
 from everhash.collection.loading import fresh_about
-from everhash.collection.recorder import pieces_of
+from everhash.collection.pieces import pieces_of
 from everhash.index.entries import Entry
 from everhash.store.schema import PAGE_BYTES
 from everhash.store.store import Store
+from everhash.wire.options import WAYS
 
 GIF = b"GIF89a" + bytes(range(60))
-KINDS = {"model", "lesson", "mapping", "entries", "change", "codes", "features"}
+KINDS = {"model", "lesson", "mapping", "likeness", "entries", "change", "codes", "features"}
 """Of parts a collection has, once everything has happened to it."""
+COLUMNS = ("ids", "scores", "likeness", "labels", "guesses", "novelty")
+"""Of what a search finds."""
 
 
 def begin(path: Path, hasher: OnlineHasher, dim: int, page_size: int = PAGE_BYTES) -> Collection:
     """Make a collection with pages of another size than `everhash.create` would."""
     model = hasher.begin(dim).to_bytes()
-    options = {"coding": "home", "keep_features": True, "certify": True}
+    options: dict[str, Any] = {"coding": "home", "keep_features": "all", "certify": True}
+    options["likeness"] = True
     about = {**fresh_about(options), "model_bytes": len(model)}
     store = Store.create(path, about, pieces_of("model", model), page_size=page_size)
-    return Collection(store)
+    return Collection(store, auto_refresh=False)
 
 
 def kinds(path: Path) -> set[str]:
@@ -54,6 +58,8 @@ def write_small(path: Path) -> None:
         small.ingest(rows, y=["a", {"a", "b"}, "b", None], ids=["x", "y", 7, "z"])
         small.attach(["x", "y"], payloads=[1, {"b": 2}], thumbnails=[GIF, GIF])
         small.remove(["x"])
+        small.label([7], ["a"], teach=False)
+        small.unlabel([7], teach=False)
 
 
 def write_large(path: Path) -> None:
@@ -69,25 +75,31 @@ def write_large(path: Path) -> None:
         large.learn(X[:50], y[:50])
         large.attach(range(600, 1200), payloads=[{"n": label} for label in y[600:1200]])
         large.attach(range(0, 600, 10), thumbnails=[GIF] * 60)
+        large.rename_label("several", "many")
         for start in range(2):
             large.remove(range(start, 600, 50))
             large.label(range(start + 10, 600, 50), y[start : start + 12])
+            large.unlabel(range(start + 20, 600, 50))
+            large.upsert(X[start : start + 2], [start + 31, f"id {1500 + start}"], [y[start], None])
 
 
 def reading(collection: Collection) -> dict[str, Any]:
     """Return everything that can be read from a collection, in a form that compares."""
     X = some_rows(2, collection.hasher.n_features_in_, 2, seed=9)[0]
-    near, within = collection.search(X, k=50, explain=True), collection.search_radius(X, 1.5)
+    found = [collection.search(X, 50, by, explain=True) for by in WAYS]
+    found += [collection.search(X, 50, exact=True), collection.search_radius(X, 1.5)]
     stats = collection.stats()
     ids = [entry.id for entry in collection.entries()]
     return {
         "entries": [_plain(entry) for entry in collection.entries()],
         "carried": [vars(carried) for carried in collection.attachments(ids)],
-        "near": [
-            getattr(near, name).tolist() for name in ("ids", "distances", "labels", "novelty")
+        "found": [[repr(getattr(each, name).tolist()) for name in COLUMNS] for each in found],
+        "why": [
+            (why.cycle, why.bits.tolist())
+            for each in found
+            for row in each.explanations
+            for why in row
         ],
-        "why": [(why.cycle, why.bits.tolist()) for row in near.explanations for why in row],
-        "within": [getattr(within, name).tolist() for name in ("ids", "distances", "labels")],
         "hasher": collection.hasher.to_bytes(),
         "refresh": replace(collection.refresh(dry_run=True), seconds=0.0),
         "stats": {name: stats[name] for name in stats if name not in ("path", "bytes")},
@@ -96,4 +108,4 @@ def reading(collection: Collection) -> dict[str, Any]:
 
 def _plain(entry: Entry) -> tuple[Any, ...]:
     code = None if entry.code is None else entry.code.tolist()
-    return repr(entry.id), entry.labels, entry.home, code
+    return repr(entry.id), entry.labels, entry.home, code, entry.guess

@@ -49,7 +49,7 @@ def small(folder: Path) -> Path:
 def large(folder: Path) -> Path:
     """A file of thousands of entries, its model and mapping in several pieces."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("everhash.collection.recorder.PIECE_BYTES", 1000)
+        patch.setattr("everhash.collection.pieces.PIECE_BYTES", 1000)
         write_large(folder / "large")
     return folder / "large"
 

@@ -29,6 +29,7 @@ from tests.fuzz import (
     hostile_files,
     hostile_heads,
     hostile_lessons,
+    hostile_likeness,
 )
 from tests.fuzz.flipping import read_all
 from tests.fuzz.forging import Forgery, pack, write_victim
@@ -49,6 +50,7 @@ CASES: dict[str, Case] = {
     **hostile_codes.CODES,
     **hostile_codes.FEATURES,
     **hostile_codes.MAPPINGS,
+    **{f"likeness: {name}": case for name, case in hostile_likeness.LIKENESS.items()},
     **hostile_lessons.LESSONS,
     **hostile_lessons.MODELS,
     **hostile_lessons.GROWING,
@@ -146,6 +148,10 @@ def work_on(collection: everhash.Collection) -> dict[str, Any]:
     first, second, *_ = [entry.id for entry in collection.entries()]
     collection.remove([first])
     collection.label([second], ["b"])
+    collection.unlabel([second])
+    collection.upsert([[3.0, 2.0, 1.0]] * 2, ["x", "w"], ["b", None])
+    collection.rename_label("newer", "newest")
+    collection.compact()
     collection.attach([second, "x"], payloads=[None, "x"], thumbnails=[GIF, None])
     collection.refresh()
     return reading(collection)
