@@ -99,3 +99,16 @@ def test_compacting_ends_a_refresh_under_way(monkeypatch: pytest.MonkeyPatch) ->
             list(steps)
         assert col.refresh().entries == col.stats()["coded"]
         assert col.stats()["stale_bits"] == 0
+
+
+def test_likeness_stays_with_its_entries_though_few_have_come(
+    tmp_path: Path,
+) -> None:
+    """Codes of the first rows are made again once there are enough of them."""
+    with everhash.create(tmp_path / "c.ever", 64) as col:
+        col.add(ALL[:6])
+        col.remove([1, 2, 3])
+        col.compact()
+    with everhash.open(tmp_path / "c.ever") as col:
+        col.add(ALL[6:30])
+    assert everhash.verify(tmp_path / "c.ever").problems == ()
