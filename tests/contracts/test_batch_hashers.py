@@ -92,7 +92,7 @@ def test_sits_in_an_index_and_a_file(
     with everhash.open(tmp_path / "c.ever") as col:
         again = col.search(digits.X[500:520], 5)
         np.testing.assert_array_equal(again.ids, found.ids)
-        np.testing.assert_array_equal(again.distances, found.distances)
+        np.testing.assert_array_equal(again.scores, found.scores)
         assert col.hasher.method == name
 
 
