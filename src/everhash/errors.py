@@ -115,7 +115,7 @@ class DuplicateIdError(InputError):
     def __init__(self, value: int | str) -> None:
         super().__init__(
             f"id {value!r} is taken",
-            hint="ids are never used again, not even after a removal; nothing was added",
+            hint="upsert replaces an entry, remove frees its id; nothing was added",
         )
         self.id = value
 

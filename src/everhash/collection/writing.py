@@ -12,7 +12,7 @@ from typing import Any
 from everhash.collection.changeset import Changeset, write_changeset
 from everhash.collection.loading import Loaded
 from everhash.collection.search_calls import SearchCalls
-from everhash.errors import EverhashError, StoreError
+from everhash.errors import CollectionFileError, EverhashError, StoreError
 from everhash.index.index import Index
 from everhash.index.refresh import RefreshReport, Steps, report_of
 from everhash.store.store import Store
@@ -120,7 +120,10 @@ class Writing(SearchCalls):
         coded = index.coded
         few = coded is not None and len(coded) <= AT_ONCE and not coded.refreshing
         if call.changes is not None and self._auto_refresh and few and index.refresh_due:
-            call.changes.refreshed = index.refresh()
+            try:
+                call.changes.refreshed = index.refresh()
+            except CollectionFileError as error:  # features are damaged: no reason to lose a write
+                logger.warning("entries stay stale: %s", error)
 
     def _refresh_behind(self) -> None:
         """Start refreshing in the background if a publication has left entries stale."""
