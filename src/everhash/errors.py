@@ -108,7 +108,7 @@ class IdError(InputError):
 
 
 class DuplicateIdError(InputError):
-    """An id that an entry already has, or once had."""
+    """An id that an entry already has."""
 
     carries = ("id",)
 
