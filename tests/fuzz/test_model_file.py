@@ -129,7 +129,6 @@ MIXED: list[Hashable] = [
     -3,
     2**70,
     "5",
-    "",
     "ключ \ud800 \x00",
     True,
     False,
@@ -144,15 +143,15 @@ MIXED: list[Hashable] = [
 
 
 def test_labels_of_every_kind_come_back_as_they_were(tmp_path: Path) -> None:
-    X, _ = stream(45)
+    X, _ = stream(42)
     hasher = OnlineHasher(bits=6, labels_per_cycle=4).partial_fit(X, MIXED * 3)
+    hasher.assign([""])  # no input may name it any more, but older files have it
     hasher.save(tmp_path / "model")
     loaded = load_hasher(tmp_path / "model")
-    assert loaded.labels_ == MIXED
-    assert repr(loaded.labels_) == repr(MIXED)
+    assert repr(loaded.labels_) == repr([*MIXED, ""])
     assert_same(hasher, loaded, X, tmp_path)
     y = [*MIXED[::-1], "new"]
-    assert_same(hasher.partial_fit(X[:16], y), loaded.partial_fit(X[:16], y), X, tmp_path)
+    assert_same(hasher.partial_fit(X[:15], y), loaded.partial_fit(X[:15], y), X, tmp_path)
 
 
 def test_numpy_labels_come_back_as_plain_ones(tmp_path: Path) -> None:

@@ -221,10 +221,11 @@ def _paces(pairs: Collection[Pair], slower: float) -> Iterator[Pace]:
     for old, new in pairs:
         now = figures_of(new, TIMES)
         for name, then in figures_of(old, TIMES).items():
-            if (then or 0) > 0 and (now.get(name) or 0) > 0:
-                ratio = (now[name] or 0) / (then or 1)
+            later = now.get(name)
+            if then and later and then > 0 and later > 0:
                 time = f"{old['what']} {name}" if "what" in old else name
-                logs.setdefault((old["method"], time), []).append(math.log(ratio))
+                log = math.log(later) - math.log(then)  # their ratio may be too small for a float
+                logs.setdefault((old["method"], time), []).append(log)
     counts = _same("hardware", pairs)
     for (method, time), ratios in logs.items():
         ratio = math.exp(fmean(ratios))
