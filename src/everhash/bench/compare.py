@@ -28,6 +28,8 @@ EXACT = 1e-9
 """The most that equal figures may differ by."""
 TOLERANCE = 0.005
 SLOWER = 1.5
+SHORTEST, LONGEST = 1e-12, 1e9
+"""Seconds that a clock can have measured; other times are not compared."""
 
 Pair = tuple[Row, Row]
 Values = list[tuple[float | None, float | None]]
@@ -221,11 +223,11 @@ def _paces(pairs: Collection[Pair], slower: float) -> Iterator[Pace]:
     for old, new in pairs:
         now = figures_of(new, TIMES)
         for name, then in figures_of(old, TIMES).items():
-            later = now.get(name)
-            if then and later and then > 0 and later > 0:
+            times = (then, now.get(name))
+            if all(seconds is not None and SHORTEST < seconds < LONGEST for seconds in times):
                 time = f"{old['what']} {name}" if "what" in old else name
-                log = math.log(later) - math.log(then)  # their ratio may be too small for a float
-                logs.setdefault((old["method"], time), []).append(log)
+                ratio = float(times[1] or 0) / float(times[0] or 1)
+                logs.setdefault((old["method"], time), []).append(math.log(ratio))
     counts = _same("hardware", pairs)
     for (method, time), ratios in logs.items():
         ratio = math.exp(fmean(ratios))
