@@ -52,9 +52,10 @@ def other_signs(old: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 GIVE = "likeness codes are not what their features give"
+FIRST = "its rows are not those of the first entries"
 LIKENESS: dict[str, Case] = {
-    "a code of another row": (put("entries", "likeness", (0, 0), 7), GIVE),
-    "codes of other rows": (swap("entries", "likeness", lambda old: old[::-1]), GIVE),
+    "a code of another row": (put("entries", "likeness", (0, 0), 7), FIRST),
+    "codes of other rows": (swap("entries", "likeness", lambda old: old[::-1]), FIRST),
     "codes missing": (without_codes, "likeness is missing"),
     "codes too narrow": (codes(8, WIDTH - 1), "likeness is"),
     "codes too wide": (codes(8, WIDTH + 1), "likeness is"),
@@ -71,12 +72,13 @@ LIKENESS: dict[str, Case] = {
     "signs of 0": (put("likeness", "signs", (0, 0), 0), "signs of -1 and \\+1"),
     "signs of -128": (put("likeness", "signs", (0, 0), -128), "signs of -1 and \\+1"),
     "signs too few": (swap("likeness", "signs", np.ones((3, 255), np.int8)), "signs of shape"),
-    "signs of another rotation": (swap("likeness", "signs", other_signs), GIVE),
+    "signs of another rotation": (swap("likeness", "signs", other_signs), FIRST),
     "a direction too long": (direction(1, 1, 1), "a direction of length 1"),
     "a direction NaN": (direction(np.nan, 0, 0), "finite numbers"),
     "a direction infinite": (direction(np.inf, 0, 0), "finite numbers"),
     "a direction of other features": (direction(1, 0, 0, 0), "direction of shape"),
     "a direction nobody settled": (direction(1, 0, 0), GIVE),
+    "first rows of others": (swap("likeness", "first", np.zeros((12, 3), np.float32)), FIRST),
     "first rows too few": (
         swap("likeness", "first", np.zeros((3, 3), np.float32)),
         "3 first rows for 12 entries",

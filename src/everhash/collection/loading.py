@@ -95,6 +95,7 @@ def load(store: Store) -> Loaded:
     coder = _load_likeness(store, hasher.n_features_in_, options)
     index.restore(records, codes, mapping, coder)
     require(index.ids_are_distinct(), "entries", "two have one id")
+    require(index.first_rows_fit(), "likeness", "its rows are not those of the first entries")
     index.continue_ids(store.about.get("next_id", 0))
     _count_lost(store, recorder, codes, coded, index)
     recorder.mark_saved()

@@ -242,6 +242,14 @@ class Exporting(ReadableEntries):
         """Let default ids go on from this one, if it is beyond all that are there."""
         self._ids.next = max(self._ids.next, next_id)
 
+    def first_rows_fit(self) -> bool:
+        """Whether the rows that wait for the likeness direction are those of the first entries."""
+        coder = self._coder
+        if coder is None or len(coder.first) == 0:
+            return True
+        codes = self.likeness_column[: len(coder.first)]
+        return np.array_equal(codes, coder.encode(coder.first))
+
     def ids_are_distinct(self) -> bool:
         """Whether no two entries have the same id."""
         places = np.arange(self.arrived)
