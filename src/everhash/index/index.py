@@ -92,8 +92,9 @@ class Index(Exporting):
             X: (n, d) rows, or packed codes of the current mapping (by="hamming" only).
             k: how many, at most 1,000.
             by: "meaning" ranks by the probability of having the query's label, then by likeness;
-                "likeness" by cosine; "auto" by meaning where a query resembles something learned,
-                by likeness where not; "asymmetric" and "hamming" by the distance of codes.
+                "likeness" by cosine; "auto" by likeness where the entry nearest to a query has no
+                label that was learned, else by meaning; "asymmetric" and "hamming" by the distance
+                of codes.
             labels: only entries with one of these labels.
             ids: only these entries.
             unlabelled: only entries without a label.

@@ -132,11 +132,10 @@ class LikenessOf:
         """What kernels take of the queries."""
         return self._queries[:4]
 
-    def nearest(self, alive: Alive, k: int, part: slice = slice(None)) -> tuple[Floats, Counts]:
+    def nearest(self, alive: Alive, k: int) -> tuple[Floats, Counts]:
         """Return the k best estimates and their places, padded with -inf and -1."""
-        queries = (column[part] for column in self.queries)
         search = kernels.load_likeness().nearest_likeness
-        scores, places = search(self.codes, alive, *queries, k)
+        scores, places = search(self.codes, alive, *self.queries, k)
         return scores, places
 
     def above(self, row: int, alive: Alive, floor: float) -> Counts:
