@@ -2,106 +2,110 @@
 
 The rest of everhash asks for them through `load()`, for those of `search` through `load_search()`,
 for those of `likeness` through `load_likeness()`, for those of `refresh` through `load_refresh()`,
-for those of `peers` through `load_peers()` and for those of `forest` through `load_forest()`. They
-compile on a machine's first use (some seconds, then cached on disk) and are there at once
-afterwards.
+for those of `peers` through `load_peers()` and for those of `forest` through `load_forest()`.
+A kernel compiles on a machine's first use of it (a second or so, then cached on disk) and is there
+at once afterwards; a kernel that nobody uses is never compiled.
 """
 
 from __future__ import annotations
 
-import atexit
-import contextlib
-import hashlib
-import os
-import shutil
-import sys
-import tempfile
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 from importlib import import_module
-from pathlib import Path
-from types import ModuleType
-from typing import Any
+from time import perf_counter
+from typing import Any, ClassVar
+
+logger = logging.getLogger(__name__)
 
 
-def load() -> ModuleType:
-    """Return `everhash.kernels.compiled`, compiled and ready to call."""
-    return _load("everhash.kernels.compiled")
+class Kernels:
+    """The kernels of a module, each compiled or read from the cache when it is first asked for.
+
+    From then on it is a plain attribute, so that a call costs no more than Numba's own.
+    """
+
+    seconds_waited: ClassVar = 0.0
+    """Seconds in which kernels were compiled or read."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        start = perf_counter()
+        value = getattr(import_module(self._module), name)
+        import_module("everhash.kernels.compiling").make_ready(value)
+        setattr(self, name, value)
+        Kernels.seconds_waited += perf_counter() - start
+        return value
 
 
-def load_search() -> ModuleType:
-    """Return `everhash.kernels.search.ready`: the search kernels, compiled and ready to call."""
-    return _load("everhash.kernels.search.ready")
+_COMPILED = Kernels("everhash.kernels.compiled")
+_SEARCH = Kernels("everhash.kernels.search.ready")
+_LIKENESS = Kernels("everhash.kernels.likeness.ready")
+_REFRESH = Kernels("everhash.kernels.refresh")
+_PEERS = Kernels("everhash.kernels.peers")
+_FOREST = Kernels("everhash.kernels.forest")
 
 
-def load_likeness() -> ModuleType:
-    """Return `everhash.kernels.likeness.ready`: the likeness kernels, ready to call."""
-    return _load("everhash.kernels.likeness.ready")
+def load() -> Kernels:
+    """Return the kernels of `everhash.kernels.compiled`."""
+    return _COMPILED
 
 
-def load_refresh() -> ModuleType:
-    """Return `everhash.kernels.refresh`, compiled and ready to call."""
-    return _load("everhash.kernels.refresh")
+def load_search() -> Kernels:
+    """Return the kernels of `everhash.kernels.search.ready`."""
+    return _SEARCH
 
 
-def load_peers() -> ModuleType:
-    """Return `everhash.kernels.peers`, compiled and ready to call."""
-    return _load("everhash.kernels.peers")
+def load_likeness() -> Kernels:
+    """Return the kernels of `everhash.kernels.likeness.ready`."""
+    return _LIKENESS
 
 
-def load_forest() -> ModuleType:
-    """Return `everhash.kernels.forest`, compiled and ready to call."""
-    return _load("everhash.kernels.forest")
+def load_refresh() -> Kernels:
+    """Return the kernels of `everhash.kernels.refresh`."""
+    return _REFRESH
 
 
-def _load(name: str) -> ModuleType:
-    ready = sys.modules.get(name)
-    if ready is not None and hasattr(ready, "READY"):
-        return ready
-    with _one_compiler_at_a_time(), _cache_of_these_sources():
-        return import_module(name)
+def load_peers() -> Kernels:
+    """Return the kernels of `everhash.kernels.peers`."""
+    return _PEERS
 
 
-@contextlib.contextmanager
-def _one_compiler_at_a_time() -> Iterator[None]:
-    """Hold a lock while compiling: two cold compilers on one cache can crash (numba #4807)."""
-    if sys.platform == "win32":
-        yield
-        return
-    import fcntl
-
-    path = Path(tempfile.gettempdir()) / f"everhash-kernels-{os.getuid()}.lock"
-    # the folder is everybody's: never follow a link that somebody else has put there
-    opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(opened) as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+def load_forest() -> Kernels:
+    """Return the kernels of `everhash.kernels.forest`."""
+    return _FOREST
 
 
-@contextlib.contextmanager
-def _cache_of_these_sources() -> Iterator[None]:
-    """Cache where only these sources do: Numba compares a kernel's own file, not those it uses."""
-    config: Any = import_module("numba").config
-    named = config.CACHE_DIR
-    config.CACHE_DIR = str(_cache_folder(named))
-    try:
-        yield
-    finally:
-        config.CACHE_DIR = named
+def load_all(*, peers: bool = True) -> None:
+    """Compile all kernels or read them from the cache, so that nothing later waits for one.
+
+    Without `peers`, only what collections by our own method use.
+    """
+    own = (_COMPILED, _REFRESH, _SEARCH, _LIKENESS)
+    for kernels in (*own, _PEERS, _FOREST) if peers else own:
+        for name in import_module(kernels._module).__all__:
+            getattr(kernels, name)
 
 
-def _cache_folder(named: str) -> Path:
-    """Return a writable folder named after all kernel sources, in `named` if Numba was told so."""
-    sources = sorted(Path(__file__).parent.rglob("*.py"))
-    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
-    own = Path(__file__).parent / "__pycache__"
-    for base in [Path(named)] if named else [own, Path("~/.cache/everhash")]:
-        with contextlib.suppress(OSError, RuntimeError):  # not writable, or nobody's home
-            folder = base.expanduser() / f"kernels-{digest[:16]}"
-            folder.mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=folder).close()
-            for old in set(own.glob("kernels-*")) - {folder} if base == own else ():
-                shutil.rmtree(old, ignore_errors=True)
-            return folder
-    temporary = tempfile.mkdtemp(prefix="everhash-kernels-")
-    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
-    return Path(temporary)
+def clock() -> float:
+    """Return a clock's seconds that stands still while kernels compile: for the speed of work."""
+    return perf_counter() - Kernels.seconds_waited
+
+
+@cache
+def _log(message: str) -> None:
+    logger.warning(message)
+
+
+@contextmanager
+def log_once(message: str) -> Iterator[None]:
+    """Log why the body takes long, unless this process has said so before."""
+    _log(message)
+    yield
+
+
+announce: Callable[[str], AbstractContextManager[object]] = log_once
+"""Surrounds the compiling of each kernel, never the reading of one from the cache."""

@@ -1,18 +1,17 @@
 """The kernels of `reference`, compiled by Numba: the same names, the same meaning.
 
-Each has one fixed signature and is compiled, or read from Numba's cache, when this module is
-imported; import it through `everhash.kernels.load`. Sums use several partial sums at once
-(`reassoc`), nothing else departs from the reference.
+Each has one fixed signature and is compiled, or read from Numba's cache, when it is first asked for
+by `everhash.kernels.load`. Sums use several partial sums at once (`reassoc`), nothing else departs
+from the reference.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from everhash.kernels.compiling import COMPILED, SECONDS, compile_kernel
+from everhash.kernels.compiling import inner, kernel, part
 from everhash.kernels.lifting import lift_into
 from everhash.kernels.reference import (
     CHANCES,
@@ -29,21 +28,17 @@ from everhash.kernels.reference import (
 )
 
 __all__ = [
-    "KERNELS",
-    "SECONDS",
     "learn",
     "lift_into",
     "margins_into",
     "plan_replay",
-    "row_margins",
-    "slope",
     "unit_rows",
     "word_margins_into",
     "word_scores_into",
 ]
 
 
-@compile_kernel("void(f4[::1], f4[:, ::1], f4[::1])", fastmath={"reassoc", "contract", "nsz"})
+@part(fastmath={"reassoc", "contract", "nsz"})
 def row_margins(z: Floats, W: Floats, out: Floats) -> None:
     """Write W @ z into `out`, four functions at a time so that they share the loads of z."""
     k, d = W.shape
@@ -60,7 +55,7 @@ def row_margins(z: Floats, W: Floats, out: Floats) -> None:
         out[j0], out[j1], out[j2], out[j3] = a0, a1, a2, a3
 
 
-@compile_kernel(
+@kernel(
     "void(f4[:, ::1], f4[:, ::1], i8[::1], f4[:, ::1])",
     fastmath={"reassoc", "contract", "nsz", "nnan"},
 )
@@ -81,7 +76,7 @@ def unit_rows(X: Floats, centers: Floats, which: Counts, out: Floats) -> None:
             z[i] /= length
 
 
-@compile_kernel("f4(i8, f4)")
+@inner
 def slope(loss: int, margin: np.float32) -> np.float32:
     """See `reference.slope`; one margin at a time."""
     one = np.float32(1)
@@ -94,7 +89,7 @@ def slope(loss: int, margin: np.float32) -> np.float32:
     return np.float32(np.float32(1 / math.log(2)) / (one + np.exp(min(margin, np.float32(80)))))
 
 
-@compile_kernel(
+@kernel(
     "void(f4[:, ::1], i8[::1], b1[::1], i1[:, ::1], i8, f4[:, :, ::1], f4[:, :, ::1], "
     "i8[:, ::1], i8[:, ::1], i8[::1], i8[::1], f8, b1, i8)"
 )
@@ -150,9 +145,7 @@ def learn(
                 m[i] += (w[i] - m[i]) * newest
 
 
-@compile_kernel(
-    "void(f4[:, ::1], f4[:, :, ::1], f4[:, ::1])", fastmath={"reassoc", "contract", "nsz"}
-)
+@kernel("void(f4[:, ::1], f4[:, :, ::1], f4[:, ::1])", fastmath={"reassoc", "contract", "nsz"})
 def margins_into(Z: Floats, functions: Floats, out: Floats) -> None:
     """Write `reference.margins` into `out`.
 
@@ -185,7 +178,7 @@ def margins_into(Z: Floats, functions: Floats, out: Floats) -> None:
                 out1[j0], out1[j1], out1[j2], out1[j3] = b0, b1, b2, b3
 
 
-@compile_kernel("void(f4[:, ::1], i1[:, ::1], i8, f4[:, ::1])")
+@kernel("void(f4[:, ::1], i1[:, ::1], i8, f4[:, ::1])")
 def word_margins_into(scores: Floats, words: Signs, labels_per_cycle: int, out: Floats) -> None:
     """Write `reference.word_margins` into `out`."""
     k = words.shape[1]
@@ -198,9 +191,7 @@ def word_margins_into(scores: Floats, words: Signs, labels_per_cycle: int, out: 
                 sums[bit] += score * word[bit]
 
 
-@compile_kernel(
-    "void(f4[:, ::1], i1[:, ::1], i8, f4[:, ::1])", fastmath={"reassoc", "contract", "nsz"}
-)
+@kernel("void(f4[:, ::1], i1[:, ::1], i8, f4[:, ::1])", fastmath={"reassoc", "contract", "nsz"})
 def word_scores_into(margins: Floats, words: Signs, labels_per_cycle: int, out: Floats) -> None:
     """Write `reference.word_scores` into `out`."""
     k = words.shape[1]
@@ -214,7 +205,7 @@ def word_scores_into(margins: Floats, words: Signs, labels_per_cycle: int, out: 
             out[row, label] = total
 
 
-@compile_kernel(
+@kernel(
     "Tuple((i8[::1], i8[::1], i8[::1], b1[::1], i8[::1], i8))"
     "(i8[::1], i8, i8, f8[:, ::1], i8[::1], i8[::1], i8[::1], i8[:, ::1], i8)"
 )
@@ -275,8 +266,3 @@ def plan_replay(
         written[:stored],
         stored,
     )
-
-
-KERNELS: dict[str, Any] = {**COMPILED[__name__], "lift_into": lift_into}
-READY = True
-"""Set last: a module that is still compiling does not have it."""

@@ -5,20 +5,19 @@ The specification is in `peer_reference`; import through `everhash.kernels.load_
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from everhash.kernels import compiling
-from everhash.kernels.compiling import compile_kernel
+from everhash.kernels.compiling import kernel
 from everhash.kernels.peer_reference import Places
 from everhash.kernels.reference import Floats
+
+__all__ = ["add_votes"]
 
 ROWS = 64
 """Rows that go through a tree together: a tree then stays near, and so do they."""
 
 
-@compile_kernel("void(f4[:, ::1], i4[::1], f4[::1], i4[::1], i4[::1], i4[::1], f4[:, ::1])")
+@kernel("void(f4[:, ::1], i4[::1], f4[::1], i4[::1], i4[::1], i4[::1], f4[:, ::1])")
 def add_votes(
     Z: Floats,
     features: Places,
@@ -39,8 +38,3 @@ def add_votes(
                     below = Z[row, features[node]] <= numbers[node]
                     node = node + 1 if below else np.int64(rights[node])
                 votes[row, bit] += numbers[node]
-
-
-KERNELS: dict[str, Any] = {"add_votes": add_votes}
-SECONDS = compiling.SECONDS
-READY = True

@@ -6,12 +6,10 @@ to even, as NumPy does: `reference.halve` is the specification.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.kernels.compiling import compile_kernel
+from everhash.kernels.compiling import kernel
 from everhash.kernels.reference import Floats
 
 Bits = NDArray[np.uint16]
@@ -24,7 +22,7 @@ HALF = np.uint32(0x3F000000)
 """Bits of 0.5: adding it makes a float round to the multiples of 2**-24 that small halves are."""
 
 
-@compile_kernel("void(f4[:, ::1], u2[:, ::1], f4[::1])", fastmath={"nnan", "nsz", "reassoc"})
+@kernel("void(f4[:, ::1], u2[:, ::1], f4[::1])", fastmath={"nnan", "nsz", "reassoc"})
 def halve(X: Floats, halves: Bits, scales: Floats) -> None:
     """Write the bits of X / scales as halves, and the scales; see `reference.halve`."""
     n, d = X.shape
@@ -49,7 +47,7 @@ def halve(X: Floats, halves: Bits, scales: Floats) -> None:
             out[i] = np.uint16(sign | value)
 
 
-@compile_kernel("void(u2[:, ::1], f4[::1], f4[:, ::1])")
+@kernel("void(u2[:, ::1], f4[::1], f4[:, ::1])")
 def unhalve(halves: Bits, scales: Floats, out: Floats) -> None:
     """Write the rows that `halve` was given, as far as halves can hold them."""
     for row in range(halves.shape[0]):
@@ -61,6 +59,3 @@ def unhalve(halves: Bits, scales: Floats, out: Floats) -> None:
             bits[i] = sign | ((wide & np.uint32(0x7FFF)) << np.uint32(13))
         for i in range(half.size):  # exact: a power of two, for small halves as well
             values[i] = values[i] * np.float32(2.0**112) * scale
-
-
-KERNELS: dict[str, Any] = {kernel.__name__: kernel for kernel in (halve, unhalve)}

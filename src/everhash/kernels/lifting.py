@@ -9,14 +9,14 @@ import math
 
 import numpy as np
 
-from everhash.kernels.compiling import compile_kernel
+from everhash.kernels.compiling import inner, kernel
 from everhash.kernels.reference import Floats, Signs
 
 LANES = 8
 """Rows turned side by side: floats of one vector register."""
 
 
-@compile_kernel("void(f4[::1], i8)")
+@inner
 def hadamard(tile: Floats, size: int) -> None:
     """Transform `size` coordinates of LANES rows side by side, two steps at a time; unscaled."""
     half = 1
@@ -37,7 +37,7 @@ def hadamard(tile: Floats, size: int) -> None:
             t0[i], t1[i] = t0[i] + t1[i], t0[i] - t1[i]
 
 
-@compile_kernel("void(f4[::1], i1[:, ::1])")
+@inner
 def rotate(tile: Floats, signs: Signs) -> None:
     """Turn LANES rows by `reference.rotate`; coordinate i of row r stands at i * LANES + r."""
     p = signs.shape[1]
@@ -62,7 +62,7 @@ def rotate(tile: Floats, signs: Signs) -> None:
                 upper[lane], lower[lane] = lower[lane], upper[lane]
 
 
-@compile_kernel("void(f4[::1], i8, f4[::1])")
+@inner
 def rectify(tile: Floats, count: int, squares: Floats) -> None:
     """Cut LANES rows off at zero, and add the squares of what is left of each to `squares`."""
     for i in range(count):
@@ -72,10 +72,24 @@ def rectify(tile: Floats, count: int, squares: Floats) -> None:
             squares[lane] += lanes[lane] * lanes[lane]
 
 
-@compile_kernel("void(f4[:, ::1], i1[:, :, ::1], i8, f4[:, ::1])")
+@inner
+def to_lane(row: Floats, tile: Floats, lane: int) -> None:
+    """Lay a row out in a lane. An array assignment would do, but takes Numba 2 s to compile."""
+    for i in range(row.size):
+        tile[i * LANES + lane] = row[i]
+
+
+@inner
+def from_lane(tile: Floats, lane: int, row: Floats) -> None:
+    """Write the first coordinates of a lane into a row."""
+    for i in range(row.size):
+        row[i] = tile[i * LANES + lane]
+
+
+@kernel("void(f4[:, ::1], i1[:, :, ::1], i8, f4[:, ::1])")
 def lift_into(U: Floats, signs: Signs, features: int, out: Floats) -> None:
     """Write `reference.lift` into `out`, LANES rows at a time."""
-    (n, d), p = U.shape, signs.shape[2]
+    n, p = U.shape[0], signs.shape[2]
     tile = np.empty(p * LANES, np.float32)
     scale = np.float32(1 / math.sqrt(3.0 if features else 2.0))
     for first in range(0, n, LANES):
@@ -86,14 +100,15 @@ def lift_into(U: Floats, signs: Signs, features: int, out: Floats) -> None:
             count = min(p, p + features - start)
             tile[:] = 0
             for lane in range(rows):
-                tile[lane : d * LANES : LANES] = U[first + lane]
+                to_lane(U[first + lane], tile, lane)
             rotate(tile, signs[block])
             if block:
                 rectify(tile, count, squares)
             for lane in range(rows):
-                out[first + lane, start : start + count] = tile[lane : count * LANES : LANES]
+                from_lane(tile, lane, out[first + lane, start : start + count])
         for lane in range(rows):
             row, length = out[first + lane], math.sqrt(squares[lane])
-            row[:p] *= scale
-            row[p : p + features] *= np.float32(scale / length) if length > 0 else scale
+            rest = np.float32(scale / length) if length > 0 else scale
+            for i in range(p + features):
+                row[i] *= scale if i < p else rest
             row[p + features] = scale

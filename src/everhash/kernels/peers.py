@@ -6,18 +6,18 @@ The specification is in `peer_reference`; import through `everhash.kernels.load_
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from everhash.kernels import compiling
 from everhash.kernels.compiled import row_margins
-from everhash.kernels.compiling import compile_kernel
+from everhash.kernels.compiling import kernel
 from everhash.kernels.peer_reference import MAX_EXPONENT
 from everhash.kernels.reference import Counts, Floats, Signs
 
+__all__ = ["follow_words", "follow_words_boosted"]
 
-@compile_kernel("void(f4[:, ::1], i8[::1], i1[:, ::1], f4[:, ::1], f8)")
+
+@kernel("void(f4[:, ::1], i8[::1], i1[:, ::1], f4[:, ::1], f8)")
 def follow_words(Z: Floats, labels: Counts, words: Signs, W: Floats, step: float) -> None:
     """See `peer_reference.follow_words`."""
     k, d = W.shape
@@ -32,7 +32,7 @@ def follow_words(Z: Floats, labels: Counts, words: Signs, W: Floats, step: float
                 w[i] -= slope * z[i]
 
 
-@compile_kernel("void(f4[:, ::1], i8[::1], i1[:, ::1], f4[:, ::1], f8)")
+@kernel("void(f4[:, ::1], i8[::1], i1[:, ::1], f4[:, ::1], f8)")
 def follow_words_boosted(Z: Floats, labels: Counts, words: Signs, W: Floats, step: float) -> None:
     """See `peer_reference.follow_words_boosted`."""
     k, d = W.shape
@@ -50,11 +50,3 @@ def follow_words_boosted(Z: Floats, labels: Counts, words: Signs, W: Floats, ste
             push = np.float32(move * sign)
             for i in range(d):
                 w[i] += push * z[i]
-
-
-KERNELS: dict[str, Any] = {
-    "follow_words": follow_words,
-    "follow_words_boosted": follow_words_boosted,
-}
-SECONDS = compiling.SECONDS
-READY = True

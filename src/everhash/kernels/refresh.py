@@ -9,22 +9,29 @@ which it is certified.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.kernels import compiling
-from everhash.kernels.compiling import compile_kernel
+from everhash.kernels.compiling import kernel, part
 from everhash.kernels.halves import halve, unhalve
 from everhash.kernels.reference import Counts, Flags, Floats, Words
+
+__all__ = [
+    "find_stale",
+    "halve",
+    "rebase",
+    "recompute",
+    "settle",
+    "unhalve",
+]
 
 Bytes = NDArray[np.uint8]
 Limits = NDArray[np.int64]
 
 
-@compile_kernel("void(i8[::1], u1[:, ::1], i8[:, ::1], b1[::1])")
+@kernel("void(i8[::1], u1[:, ::1], i8[:, ::1], b1[::1])")
 def find_stale(homes: Counts, expiries: Bytes, limits: Limits, out: Flags) -> None:
     """Mark entries with a bit whose expiry is not above its function's limit.
 
@@ -42,9 +49,7 @@ def find_stale(homes: Counts, expiries: Bytes, limits: Limits, out: Flags) -> No
         out[entry] = stale > 0
 
 
-@compile_kernel(
-    "void(f4[:, ::1], i8[::1], f4[::1], f4[::1])", fastmath={"reassoc", "contract", "nsz"}
-)
+@part(fastmath={"reassoc", "contract", "nsz"})
 def function_margins(Z: Floats, rows: Counts, w: Floats, out: Floats) -> None:
     """Write w·z of the listed rows, eight at a time.
 
@@ -78,7 +83,7 @@ def steps(reach: float, quantum: float) -> np.uint8:
     return np.uint8(min(255.0, max(0.0, math.floor(reach / quantum))))
 
 
-@compile_kernel(
+@kernel(
     "UniTuple(i8, 2)(f4[:, ::1], i8[::1], u8[:, ::1], u1[:, ::1], i8[:, ::1], f4[:, :, ::1], "
     "f8[:, ::1], f8[:, ::1], f8, f8)"
 )
@@ -138,7 +143,7 @@ def recompute(
     return computed, flipped
 
 
-@compile_kernel("void(f4[:, ::1], i8[::1], f8[::1], f8[::1], f8, f8, u8[:, ::1], u1[:, ::1])")
+@kernel("void(f4[:, ::1], i8[::1], f8[::1], f8[::1], f8, f8, u8[:, ::1], u1[:, ::1])")
 def settle(
     margins: Floats,
     entries: Counts,
@@ -170,19 +175,10 @@ def settle(
             bits[bit >> 6] |= np.uint64(mine[bit] > 0) << np.uint64(bit & 63)
 
 
-@compile_kernel("void(i8[::1], u1[:, ::1], i8[:, ::1])")
+@kernel("void(i8[::1], u1[:, ::1], i8[:, ::1])")
 def rebase(homes: Counts, expiries: Bytes, shifts: Limits) -> None:
     """Take `shifts` (n_cycles, k) steps off every expiry, as odometers are set back by as much."""
     for entry in range(homes.size):
         mine, shift = expiries[entry], shifts[homes[entry]]
         for bit in range(mine.size):
             mine[bit] = np.uint8(max(0, np.int64(mine[bit]) - shift[bit]))
-
-
-KERNELS: dict[str, Any] = {
-    kernel.__name__: kernel
-    for kernel in (find_stale, function_margins, recompute, settle, rebase, halve, unhalve)
-}
-SECONDS = compiling.SECONDS
-READY = True
-"""Set last: a module that is still compiling does not have it."""

@@ -1,4 +1,7 @@
-"""Cached kernels are those of the sources at hand, wherever they can be cached."""
+"""Cached kernels are those of the sources at hand, wherever they can be cached.
+
+A process says that it compiles when it does.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -14,54 +18,82 @@ from everhash import kernels
 
 # Stand-ins that compile in a second: one kernel, which contains code of another file.
 USED = """
-import numba
+from everhash.kernels.compiling import inner
 
-@numba.njit
+@inner
 def used():
     return 1
 """
 KERNEL = """
-import numba
 from everhash.kernels.compiled import used
+from everhash.kernels.compiling import kernel
 
-@numba.njit("i8()", cache=True)
-def kernel():
+__all__ = ["answer"]
+
+@kernel("i8()")
+def answer():
     return used()
-
-READY = True
 """
 RUN = """
+from concurrent.futures import ThreadPoolExecutor
+
 import numba
 from everhash import kernels
+from everhash.kernels.compiling import READY
 
-kernel = kernels.load_refresh().kernel
-found = "cached" if kernel.stats.cache_hits else "compiled"
-print(found, kernel(), kernel.stats.cache_path, repr(numba.config.CACHE_DIR))
+load = kernels.load_refresh()
+assert not READY, "nothing is compiled before it is asked for"
+with ThreadPoolExecutor(8) as pool:
+    (result,) = set(pool.map(lambda _: load.answer(), range(8)))
+found = "compiled" if READY["answer"].compiled else "cached"
+print(found, result, load.answer.stats.cache_path, repr(numba.config.CACHE_DIR))
 """
 
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """The folder of a small `everhash.kernels` with the real `__init__.py`."""
+    """The folder of a small `everhash.kernels` with the real machinery."""
     folder = tmp_path / "everhash" / "kernels"
     folder.mkdir(parents=True)
-    shutil.copy(kernels.__file__, folder)
+    for name in ("__init__.py", "disk_cache.py", "compiling.py"):
+        shutil.copy(Path(kernels.__file__).with_name(name), folder)
     (folder.parent / "__init__.py").touch()
     (folder / "compiled.py").write_text(USED)
     (folder / "refresh.py").write_text(KERNEL)
     return folder
 
 
-def run(package: Path, **settings: str) -> tuple[str, str, Path, str]:
-    """Load and call the kernel in a new process."""
+class Run(NamedTuple):
+    found: str
+    result: str
+    folder: Path
+    config: str
+    said: str
+
+
+READ_ONLY = """
+import tempfile
+new, package = tempfile.TemporaryFile, {package!r}
+
+def refuse(*args, dir=None, **options):
+    if str(dir).startswith(package):
+        raise PermissionError(dir)
+    return new(*args, dir=dir, **options)
+
+tempfile.TemporaryFile = refuse  # what Numba tries, too; modes do not stop root
+"""
+
+
+def run(package: Path, first: str = "", **settings: str) -> Run:
+    """Call the kernel in a new process, by eight threads at once."""
     known = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
     path = str(package.parents[1])
     own = dict.fromkeys(("PYTHONPATH", "HOME", "TMPDIR"), path)  # its own lock, too: no waiting
     environ = known | own | {"PYTHONDONTWRITEBYTECODE": "1"} | settings
-    command = [sys.executable, "-W", "error", "-c", RUN]
-    out = subprocess.run(command, env=environ, check=True, capture_output=True, text=True).stdout
-    found, result, folder, config = out.split()
-    return found, result, Path(folder), config
+    command = [sys.executable, "-W", "error", "-c", first + RUN]
+    done = subprocess.run(command, env=environ, check=True, capture_output=True, text=True)
+    found, result, folder, config = done.stdout.split()
+    return Run(found, result, Path(folder), config, done.stderr)
 
 
 @pytest.mark.slow
@@ -74,24 +106,46 @@ def test_a_changed_source_makes_kernels_that_use_it_compile_again(package: Path)
     assert len(list((package / "__pycache__").glob("kernels-*"))) == 1
 
 
+def test_a_process_says_once_that_it_compiles_and_nothing_when_it_does_not(package: Path) -> None:
+    (line,) = run(package).said.splitlines()
+    assert line.startswith("compiling search kernels for this machine")
+    assert str(package / "__pycache__") in line
+    assert "`python -m everhash.kernels`" in line
+    assert run(package).said == ""
+
+
 def test_where_the_package_cannot_be_written_to_the_home_folder_is_used(package: Path) -> None:
     (package / "__pycache__").touch()  # a file: nothing can be put into it, not even by root
-    found, _, folder, _ = run(package)
-    assert found == "compiled"
-    assert folder.is_relative_to(package.parents[1] / ".cache" / "everhash")
+    first = run(package)
+    assert first.found == "compiled"
+    assert first.folder.is_relative_to(package.parents[1] / ".cache" / "everhash")
     assert run(package)[0] == "cached"
 
 
 def test_where_nothing_can_be_written_to_kernels_still_load(package: Path) -> None:
     (package / "__pycache__").touch()
-    found, result, folder, _ = run(package, HOME=str(package / "__pycache__"))
-    assert (found, result) == ("compiled", "1")
-    assert not folder.exists()
+    nowhere = run(package, HOME=str(package / "__pycache__"))
+    assert nowhere[:2] == ("compiled", "1")
+    assert not nowhere.folder.exists()
+    assert "every process again" in nowhere.said
+    assert "NUMBA_CACHE_DIR" in nowhere.said
+
+
+@pytest.mark.parametrize("home", ["home", "nowhere"])
+def test_kernels_of_a_read_only_install_are_used(package: Path, home: str) -> None:
+    assert run(package).found == "compiled"
+    read_only = READ_ONLY.format(package=str(package))
+    folder = package.parents[1] / "home" if home == "home" else package / "__init__.py" / "no"
+    later = run(package, read_only, HOME=str(folder))
+    assert later.found == "cached"
+    assert later.said == ""
+    assert later.folder.is_relative_to(folder) == (home == "home")
+    assert later.folder.exists() == (home == "home")
 
 
 def test_numba_cache_dir_is_respected_and_left_as_it_was(package: Path, tmp_path: Path) -> None:
     named = tmp_path / "named"
-    _, _, folder, config = run(package, NUMBA_CACHE_DIR=str(named))
-    assert folder.is_relative_to(named)
-    assert config == repr(str(named))
-    assert run(package)[3] == "''"
+    told = run(package, NUMBA_CACHE_DIR=str(named))
+    assert told.folder.is_relative_to(named)
+    assert told.config == repr(str(named))
+    assert run(package).config == "''"

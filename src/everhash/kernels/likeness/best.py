@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.kernels.search.topk import HALF, LOW, I, inner, rank_float
+from everhash.kernels.compiling import inner
+from everhash.kernels.search.topk import HALF, LOW, I, rank_float
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]

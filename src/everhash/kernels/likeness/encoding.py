@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.kernels.compiling import compile_kernel
+from everhash.kernels.compiling import inner, kernel, part
 from everhash.kernels.lifting import LANES, hadamard
 from everhash.kernels.likeness.reference import LEVELS, PLANES, TINY
-from everhash.kernels.search.topk import inner
 
 F = TypeVar("F", bound=Callable[..., Any])
 Floats = NDArray[np.float32]
@@ -24,11 +22,6 @@ Ints = NDArray[np.int64]
 # As Any: mypy would object to the mixed arithmetic of unsigned scalars that Numba types well.
 U: Any = np.uint64
 F4: Any = np.float32
-
-
-def summing(function: F) -> F:
-    """Compile when first used, with several partial sums at once."""
-    return cast(F, numba.njit(nogil=True, fastmath={"reassoc"})(function))
 
 
 @inner
@@ -73,10 +66,11 @@ def turn(row: Floats, signs: Signs) -> None:
                 piece[i] *= scale * F4(flip[i])
             transform(piece)
             start += size
-        row[:] = row[::-1].copy()
+        for i in range(p // 2):
+            row[i], row[p - 1 - i] = row[p - 1 - i], row[i]
 
 
-@summing
+@part(fastmath={"reassoc"})  # several partial sums at once
 def split(row: Floats, direction: Floats, across: Floats) -> tuple[float, float]:
     """Write the part of a unit row across the direction; return that along it, and its length."""
     squares = product = 0.0
@@ -99,7 +93,7 @@ def split(row: Floats, direction: Floats, across: Floats) -> tuple[float, float]
     return along, math.sqrt(rest)
 
 
-@summing
+@part(fastmath={"reassoc"})  # several partial sums at once
 def sum_of_sizes(turned: Floats) -> float:
     """Sum of absolute values."""
     total = 0.0
@@ -119,7 +113,7 @@ def pack_signs(turned: Floats, words: Words) -> None:
         words[w] = word
 
 
-@compile_kernel("u8[:, ::1](f4[:, ::1], f4[::1], i1[:, ::1])")
+@kernel("u8[:, ::1](f4[:, ::1], f4[::1], i1[:, ::1])")
 def encode(rows: Floats, direction: Floats, signs: Signs) -> Words:
     """See `reference.encode`; codes are as `reference.join` lays them out."""
     n, p = rows.shape[0], signs.shape[1]
@@ -130,7 +124,9 @@ def encode(rows: Floats, direction: Floats, signs: Signs) -> Words:
     for row in range(n):
         ahead, rest = split(rows[row], direction, turned)
         if rest > 0:
-            turned *= F4(1 / rest)
+            scale = F4(1 / rest)
+            for i in range(p):
+                turned[i] *= scale
             turn(turned, signs)
         pack_signs(turned, codes[row, :count])
         floats[row, 2 * count] = F4(ahead)
@@ -164,8 +160,8 @@ def pack_planes(steps: Signs, planes: Words) -> None:
     for w in range(planes.shape[1]):
         for j in range(PLANES):
             planes[j, w] = 0
-        for part in range(8):
-            eight = steps[64 * w + 8 * part : 64 * w + 8 * part + 8]
+        for byte in range(8):
+            eight = steps[64 * w + 8 * byte : 64 * w + 8 * byte + 8]
             x = U(0)
             for i in range(8):
                 x |= U(np.uint8(eight[i])) << U(8 * i)
@@ -176,10 +172,10 @@ def pack_planes(steps: Signs, planes: Words) -> None:
             t = (x ^ (x >> U(28))) & U(0x00000000F0F0F0F0)
             x ^= t ^ (t << U(28))
             for j in range(PLANES):
-                planes[j, w] |= ((x >> U(8 * j)) & U(255)) << U(8 * part)
+                planes[j, w] |= ((x >> U(8 * j)) & U(255)) << U(8 * byte)
 
 
-@compile_kernel(
+@kernel(
     "Tuple((u8[:, :, ::1], i8[::1], f4[::1], f4[::1], f4[::1]))(f4[:, ::1], f4[::1], i1[:, ::1])"
 )
 def encode_queries(

@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.kernels.compiling import compile_kernel
+from everhash.kernels.compiling import inner, kernel
 from everhash.kernels.likeness.reference import SLACK, SURE
 from everhash.kernels.search.topk import (
     HALF,
     LOW,
     I,
     float_rank,
-    inner,
     popcount,
     prefetch,
     rank_float,
@@ -123,7 +122,7 @@ def estimate(tile: Tile, m: int, planes: Words, total: int, q_along: Any, q_step
         cosines[i] = cosine + F4(0)  # -0 becomes 0
 
 
-@compile_kernel("void(u8[:, ::1], i8[::1], u8[:, :, ::1], i8[::1], f4[::1], f4[::1], f4[:, ::1])")
+@kernel("void(u8[:, ::1], i8[::1], u8[:, :, ::1], i8[::1], f4[::1], f4[::1], f4[:, ::1])")
 def estimates_at(
     codes: Words,
     places: Ints,
@@ -140,7 +139,9 @@ def estimates_at(
         gather(codes, places[first : first + m], m, tile)
         for j in range(totals.size):
             estimate(tile, m, planes[j], totals[j], q_along[j], q_step[j])
-            out[j, first : first + m] = tile.cosines[:m]
+            part, cosines = out[j, first : first + m], tile.cosines
+            for i in range(m):
+                part[i] = cosines[i]
 
 
 @inner
@@ -166,7 +167,7 @@ def keep(cosines: Floats, alive: Bytes, first: int, keys: Ints, state: Ints, spa
     state[0] = n
 
 
-@compile_kernel(
+@kernel(
     "Tuple((f4[:, ::1], i8[:, ::1]))"
     "(u8[:, ::1], u1[::1], u8[:, :, ::1], i8[::1], f4[::1], f4[::1], i8)"
 )
@@ -196,11 +197,12 @@ def nearest_likeness(
         (q, k) estimates and places; -inf and -1 where there are fewer.
     """
     n, nq = codes.shape[0], totals.size
-    scores, places = np.full((nq, k), -np.inf, np.float32), np.full((nq, k), -1, np.int64)
+    scores, places = np.empty((nq, k), np.float32), np.empty((nq, k), np.int64)
     room = k + max(k, SPARE) + TILE
     keys, spare = np.empty((nq, room), np.int64), np.empty(room, np.int64)
     state = np.empty((nq, 3), np.int64)
-    state[:, 0], state[:, 1], state[:, 2] = 0, k, float_rank(F4(-np.inf))
+    for j in range(nq):
+        state[j, 0], state[j, 1], state[j, 2] = 0, k, float_rank(F4(-np.inf))
     tile = new_tile(codes.shape[1] - 1)
     for first in range(0, n, TILE):
         m = min(TILE, n - first)
@@ -210,13 +212,14 @@ def nearest_likeness(
             keep(tile.cosines, alive[first : first + m], first, keys[j], state[j], spare)
     for j in range(nq):
         sort_keys(keys[j], state[j, 0], spare)
-        for i in range(min(k, state[j, 0])):
-            scores[j, i] = rank_float(~(keys[j, i] >> HALF))
-            places[j, i] = keys[j, i] & LOW
+        for i in range(k):
+            there = i < state[j, 0]
+            scores[j, i] = rank_float(~(keys[j, i] >> HALF)) if there else F4(-np.inf)
+            places[j, i] = keys[j, i] & LOW if there else I(-1)
     return scores, places
 
 
-@compile_kernel("i8[::1](u8[:, ::1], u1[::1], u8[:, ::1], i8, f4, f4, f4, i8, f4)")
+@kernel("i8[::1](u8[:, ::1], u1[::1], u8[:, ::1], i8, f4, f4, f4, i8, f4)")
 def above_likeness(
     codes: Words,
     alive: Bytes,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.kernels.compiling import compile_kernel
+from everhash.kernels.compiling import inner, kernel
 from everhash.kernels.likeness.best import (
     BIAS,
     HELD,
@@ -29,14 +29,7 @@ from everhash.kernels.likeness.estimates import TILE, Tile, estimate, gather, ne
 from everhash.kernels.likeness.order import Lists, Order, new_order, next_label, rank_labels
 from everhash.kernels.likeness.reference import GIVEN, GUESSED, LOOSE
 from everhash.kernels.search.labels import LENGTH, START, Arena
-from everhash.kernels.search.topk import (
-    HALF,
-    LOW,
-    I,
-    float_rank,
-    inner,
-    rank_float,
-)
+from everhash.kernels.search.topk import HALF, LOW, I, float_rank, rank_float
 
 Floats = NDArray[np.float32]
 Words = NDArray[np.uint64]
@@ -116,7 +109,7 @@ def take_run(
     kind, last = note & 3, trust.size - 1
     alike = kind == GIVEN and not best.state[LIKENESS]
     floor = floor_of(best)
-    m = 0
+    m = I(0)
     for at in range(U(run.size)):
         place = I(run[at])
         if place < 0:
@@ -130,7 +123,7 @@ def take_run(
         m += 1
         if m == TILE:
             near = take(batch, m, entries, asked, note, best)
-            m = 0
+            m = I(0)
             floor = floor_of(best)
             if alike and near == 0:  # places ascend, so no later one is near enough
                 break
@@ -170,7 +163,7 @@ def take_labels(
     """Offer the entries of one label after the other, until no label can be near enough."""
     most = entries.trust[0]
     rank_labels(chances, most, order)
-    turn = 0
+    turn = I(0)
     while True:
         key = next_label(order, turn)
         turn += 1
@@ -179,12 +172,12 @@ def take_labels(
         label = LOW - (key & LOW)
         chance = chances[label]
         if given.counts[label]:
-            take_label(label, chance, GIVEN, given, entries, asked, batch, best)
+            take_label(label, chance, I(GIVEN), given, entries, asked, batch, best)
         if guessed.counts[label] and chance * most >= floor_of(best):
-            take_label(label, chance, GUESSED, guessed, entries, asked, batch, best)
+            take_label(label, chance, I(GUESSED), guessed, entries, asked, batch, best)
 
 
-@compile_kernel(
+@kernel(
     "Tuple((f4[:, ::1], f4[:, ::1], i8[:, ::1], i8[:, ::1], i1[:, ::1]))"
     "(f4[:, ::1], f4[::1], u2[::1], i8[:, ::1], i4[::1], i8[::1], i8[:, ::1], i4[::1], i8[::1],"
     "i4[::1], i8, u8[:, ::1], u8[:, :, ::1], i8[::1], f4[::1], f4[::1], i8, i8)"

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash.kernels.compiling import inner
 from everhash.kernels.likeness.reference import GIVEN, GUESSED, LOOSE
 from everhash.kernels.search.labels import Arena
-from everhash.kernels.search.topk import HALF, LOW, I, float_bits, inner, sort_keys
+from everhash.kernels.search.topk import HALF, LOW, I, float_bits, sort_keys
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -83,7 +84,7 @@ def next_label(order: Order, turn: int) -> Any:
             keys[LOW - (largest & LOW)] = -1
         return largest
     if turn == ROUNDS:
-        n = 0
+        n = I(0)
         for label in range(U(keys.size)):
             key = keys[label]
             keys[n] = key

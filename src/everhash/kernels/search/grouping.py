@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash.kernels.compiling import inner, kernel
 from everhash.kernels.search.shells import rank_groups
-from everhash.kernels.search.topk import HALF, I, Ints, Places, U, Words, inner, popcount, public
+from everhash.kernels.search.topk import HALF, I, Ints, Places, U, Words, popcount
 
 Flags = NDArray[np.bool_]
 Distances = NDArray[np.int32]
@@ -55,7 +56,7 @@ def meet_codewords(
             far[i] = min(d[i], far[i])
 
 
-@public("void(u8[:, ::1], i8[::1], u8[:, ::1], i8[::1], i8)")
+@kernel("void(u8[:, ::1], i8[::1], u8[:, ::1], i8[::1], i8)")
 def shell_keys(table: Words, cycles: Ints, codewords: Words, starts: Ints, bits: int) -> None:
     """Write the last row of a table. See `reference.shell_keys`.
 
@@ -145,7 +146,7 @@ def sort_pairs(keys: Words, ids: Places, spare: Words, spare_ids: Places, count:
             keys[i], ids[i] = spare[i], spare_ids[i]
 
 
-@public("i8(u8[:, ::1], u4[::1], b1[::1])")
+@kernel("i8(u8[:, ::1], u4[::1], b1[::1])")
 def sort_columns(table: Words, order: Places, new: Flags) -> int:
     """Sort the columns of a table in place, by the last row first. See `reference.sort_columns`.
 
@@ -183,7 +184,7 @@ def sort_columns(table: Words, order: Places, new: Flags) -> int:
     return distinct
 
 
-@public("void(u8[:, ::1], u4[::1], b1[::1], u8[:, ::1], i8[::1], i8[::1], u4[::1])")
+@kernel("void(u8[:, ::1], u4[::1], b1[::1], u8[:, ::1], i8[::1], i8[::1], u4[::1])")
 def lay_out(
     table: Words,
     order: Places,

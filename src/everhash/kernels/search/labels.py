@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.kernels.search.topk import Ints, inlined, inner, public
+from everhash.kernels.compiling import inlined, inner, kernel
+from everhash.kernels.search.topk import Ints
 
 Arena = NDArray[np.int32]
 START, LENGTH, CAPACITY = 0, 1, 2
@@ -112,7 +113,7 @@ def insert(runs: Ints, label: int, place: int, arena: Arena, used: Ints) -> bool
     return True
 
 
-@public("i8(i8[::1], i8[::1], i8, i8[:, ::1], i4[::1], i8[::1], i8[::1], u2[::1])")
+@kernel("i8(i8[::1], i8[::1], i8, i8[:, ::1], i4[::1], i8[::1], i8[::1], u2[::1])")
 def insert_postings(
     labels: Ints,
     places: Ints,
@@ -138,7 +139,7 @@ def insert_postings(
     return labels.size
 
 
-@public("i8(i8[:, ::1], i4[::1], i8, i8)")
+@kernel("i8(i8[:, ::1], i4[::1], i8, i8)")
 def find_posting(runs: Ints, arena: Arena, label: int, place: int) -> int:
     """Index in the arena of a place under a label, or -1 if it does not stand there."""
     for run in range(2 * label, 2 * label + 2):
@@ -148,7 +149,7 @@ def find_posting(runs: Ints, arena: Arena, label: int, place: int) -> int:
     return -1
 
 
-@public("i8(i8[:, ::1], i4[::1], i8[:, ::1], i4[::1])")
+@kernel("i8(i8[:, ::1], i4[::1], i8[:, ::1], i4[::1])")
 def copy_postings(runs: Ints, arena: Arena, new_runs: Ints, new_arena: Arena) -> int:
     """Copy what is not removed, late places merged, into runs that start and end as prepared."""
     copied = 0

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash.kernels.compiling import inner, kernel
 from everhash.kernels.search.labels import LENGTH, START, Arena
 from everhash.kernels.search.topk import (
     HALF,
@@ -21,10 +22,8 @@ from everhash.kernels.search.topk import (
     Ints,
     U,
     Words,
-    inner,
     lowest,
     popcount,
-    public,
     sort_keys,
 )
 
@@ -252,7 +251,7 @@ def hash_size(several: int, k: int) -> int:
     return size if several else 0
 
 
-@public(
+@kernel(
     "Tuple((i8[:, ::1], i8[:, ::1], i8[:, ::1]))"
     "(i4[:, ::1], i8, i8[:, ::1], i4[::1], i8[::1], i8, i8)"
 )
@@ -296,7 +295,7 @@ def search_lists(
     return distances, places, labels
 
 
-@public(
+@kernel(
     "Tuple((i8[:, ::1], i8[:, ::1], i8[:, ::1]))"
     "(u8[:, ::1], i8[::1], u8[:, :, ::1], i8[:, ::1], i4[::1], i8[::1], i8, i8)"
 )

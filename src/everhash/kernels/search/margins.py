@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from everhash.kernels.compiling import inner, kernel
 from everhash.kernels.search.scan import Scratch, WordTable, new_scratch, table_of
 from everhash.kernels.search.scores import (
     BINS,
@@ -51,9 +52,7 @@ from everhash.kernels.search.topk import (
     begin,
     finish,
     float_rank,
-    inner,
     new_best,
-    public,
     rank_float,
     write_floats,
 )
@@ -131,7 +130,7 @@ def score_all(
         score_rows(table, start, stop, tables, query.total, query.slack, best, scratch, scores)
 
 
-@public(
+@kernel(
     "Tuple((f4[:, ::1], i8[:, ::1], i8))"
     "(u8[:, ::1], i8[::1], i8[::1], u4[::1], u4[::1], u8[:, ::1], i8[:, ::1], i8[::1], "
     "f4[:, :, ::1], i8, b1)"
@@ -191,7 +190,7 @@ def search_scores(
     return distances, places, looked
 
 
-@public(
+@kernel(
     "Tuple((f4[::1], i8[::1]))"
     "(u8[:, ::1], i8[::1], u4[::1], u8[:, ::1], i8[:, ::1], i8[::1], f4[:, ::1], f8)"
 )
@@ -220,7 +219,7 @@ def within_scores(
     centre_scores(shells, query.tables, centre)
     for c in range(cycles):
         order_sizes(query, c, keys, spare)
-    m = 0
+    m = I(0)
     for g in range(many):
         c, base = groups[g, CYCLE], groups[g, BASE]
         bound_shells(core, many, g, signs[c], centre[g], groups[g, LAST], sizes[c], sums[c], bound)
@@ -240,7 +239,7 @@ def within_scores(
     return distances, places
 
 
-@public("void(u8[:, ::1], i8[::1], i8[::1], f4[:, :, ::1], f4[:, ::1])")
+@kernel("void(u8[:, ::1], i8[::1], i8[::1], f4[:, :, ::1], f4[:, ::1])")
 def scores_at(columns: Words, at: Ints, cycles: Ints, margins: Floats, out: Floats) -> None:
     """out[j, i] = distance of query j to word at[i], which belongs to cycles[i]."""
     table = table_of(columns, at)

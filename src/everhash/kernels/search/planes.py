@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from everhash.kernels.compiling import inlined, inner, kernel
 from everhash.kernels.search.scan import (
     Scratch,
     WordTable,
@@ -32,11 +33,8 @@ from everhash.kernels.search.topk import (
     Words,
     begin,
     finish,
-    inlined,
-    inner,
     lowest,
     offer,
-    public,
     write_counts,
 )
 
@@ -239,7 +237,7 @@ def scan_cycle(
         scan_rows(table, s, e, q, best, scratch)
 
 
-@public(
+@kernel(
     "Tuple((i8[:, ::1], i8[:, ::1]))"
     "(u8[:, ::1], i8[::1], i8[::1], u4[::1], u4[::1], i8[::1], u8[:, :, ::1], i8, i8)"
 )

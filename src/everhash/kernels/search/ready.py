@@ -8,13 +8,11 @@ from everhash.kernels.search.lists import search_codewords, search_lists
 from everhash.kernels.search.margins import scores_at, search_scores, within_scores
 from everhash.kernels.search.planes import QUERIES, TILE, search_planes
 from everhash.kernels.search.shells import hamming_at, search_shells, within_shells
-from everhash.kernels.search.topk import KERNELS, NOBODY, SECONDS
+from everhash.kernels.search.topk import NOBODY
 
 __all__ = [
-    "KERNELS",
     "NOBODY",
     "QUERIES",
-    "SECONDS",
     "TILE",
     "copy_postings",
     "find_posting",
@@ -32,6 +30,3 @@ __all__ = [
     "within_scores",
     "within_shells",
 ]
-
-READY = True
-"""Set last: a module that is still compiling does not have it."""

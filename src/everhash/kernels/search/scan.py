@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from everhash.kernels.compiling import inlined, inner
 from everhash.kernels.search.topk import (
     BATCH,
     HALF,
@@ -26,8 +27,6 @@ from everhash.kernels.search.topk import (
     T,
     U,
     Words,
-    inlined,
-    inner,
     lowest,
     offer,
     popcount,

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from everhash.kernels.compiling import inlined, inner
 from everhash.kernels.search.scan import Scratch, WordTable
 from everhash.kernels.search.shells import CYCLE, Shells
 from everhash.kernels.search.topk import (
@@ -32,8 +33,6 @@ from everhash.kernels.search.topk import (
     Words,
     float_bits,
     float_rank,
-    inlined,
-    inner,
     offer,
     popcount,
     sort_keys,

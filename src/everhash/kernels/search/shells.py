@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from everhash.kernels.compiling import inner, kernel
 from everhash.kernels.search.scan import (
     Scratch,
     WordTable,
@@ -38,10 +39,8 @@ from everhash.kernels.search.topk import (
     Words,
     begin,
     finish,
-    inner,
     new_best,
     popcount,
-    public,
     sort_keys,
     write_counts,
 )
@@ -154,7 +153,7 @@ def visit_shells(
             side = 1 - side
 
 
-@public(
+@kernel(
     "Tuple((i8[:, ::1], i8[:, ::1], i8))"
     "(u8[:, ::1], i8[::1], i8[::1], u4[::1], u4[::1], u8[:, ::1], i8[:, ::1], i8[::1], "
     "u8[:, :, ::1], i8, i8)"
@@ -224,7 +223,7 @@ def open_words(found: Ints, c: int, starts: Ints, posts: Places) -> tuple[Ints, 
         word = found[f] & LOW
         total += starts[word + 1] - starts[word]
     keys, spare = np.empty(total, np.int64), np.empty(total, np.int64)
-    m = 0
+    m = I(0)
     for f in range(c):
         word = found[f] & LOW
         for p in range(starts[word], starts[word + 1]):
@@ -237,7 +236,7 @@ def open_words(found: Ints, c: int, starts: Ints, posts: Places) -> tuple[Ints, 
     return keys, spare
 
 
-@public(
+@kernel(
     "Tuple((i8[::1], i8[::1]))"
     "(u8[:, ::1], i8[::1], u4[::1], u8[:, ::1], i8[:, ::1], i8[::1], u8[:, ::1], i8)"
 )
@@ -260,7 +259,7 @@ def within_shells(
     rank = np.empty(groups.shape[0], np.int64)
     centre_distances(centres.reshape(centres.size), groups, query, rank)
     found = np.empty(columns.shape[1], np.int64)
-    c = 0
+    c = I(0)
     for g in range(rank.size):
         r, base, cycle = rank[g], groups[g, BASE], groups[g, CYCLE]
         first, last = max(groups[g, FIRST], r - radius), min(groups[g, LAST], r + radius)
@@ -275,7 +274,7 @@ def within_shells(
     return open_words(found, c, starts, posts)
 
 
-@public("void(u8[:, ::1], i8[::1], i8[::1], u8[:, :, ::1], i8[:, ::1])")
+@kernel("void(u8[:, ::1], i8[::1], i8[::1], u8[:, :, ::1], i8[:, ::1])")
 def hamming_at(columns: Words, at: Ints, cycles: Ints, queries: Words, out: Ints) -> None:
     """out[j, i] = distance of query j to word at[i], which belongs to cycles[i]."""
     for j in range(out.shape[0]):

@@ -13,10 +13,8 @@ whole batches and never once a candidate.
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import perf_counter
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
@@ -24,7 +22,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-F = TypeVar("F", bound=Callable[..., Any])
+from everhash.kernels.compiling import inlined, inner
+
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -36,7 +35,6 @@ U: Any = np.uint64
 I: Any = np.int64  # noqa: E741
 F4: Any = np.float32
 
-KERNELS: dict[str, Any] = {}
 SECONDS: dict[str, float] = {}
 
 NOBODY = I(2**63 - 1)
@@ -63,29 +61,6 @@ class Best(NamedTuple):
     """Entries by rank, or by step of the histogram."""
     state: Ints
     """(STATE,)"""
-
-
-def inner(function: F) -> F:
-    """Compile when first used by another kernel, whose cached code then contains it."""
-    return cast(F, numba.njit(nogil=True)(function))
-
-
-def inlined(function: F) -> F:
-    """Compile into its callers: for straight lines of scalars inside hot loops."""
-    return cast(F, numba.njit(nogil=True, forceinline=True)(function))
-
-
-def public(signature: str) -> Callable[[F], F]:
-    """Compile now, for exactly this signature: a second one would cost a user seconds unasked."""
-
-    def compile_now(function: F) -> F:
-        start = perf_counter()
-        kernel = numba.njit(signature, cache=True, nogil=True)(function)
-        SECONDS[function.__name__] = perf_counter() - start
-        KERNELS[function.__name__] = kernel
-        return cast(F, kernel)
-
-    return compile_now
 
 
 _declare: Any = cgutils.get_or_insert_function
@@ -280,7 +255,7 @@ def finish(best: Best, wide: Ints, cut: int, starts: Ints, posts: Places, word_o
     is opened only here, once it is certain to matter (random reads were the dearest part).
     """
     k, keys, spare = best.k, best.keys, best.spare
-    m = 0
+    m = I(0)
     limit = NOBODY
     for i in range(best.state[HELD]):
         key = keys[i]

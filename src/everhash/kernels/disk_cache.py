@@ -1,0 +1,100 @@
+"""Where compiled kernels are kept, and one process at a time that may add to them."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numba
+
+
+class Folder(NamedTuple):
+    """Where Numba caches."""
+
+    path: Path
+    is_kept: bool
+    """Whether it outlives this process."""
+
+
+@contextlib.contextmanager
+def one_compiler_at_a_time() -> Iterator[None]:
+    """Hold a lock while compiling: two cold compilers on one cache can crash (numba #4807)."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    path = Path(tempfile.gettempdir()) / f"everhash-kernels-{os.getuid()}.lock"
+    # the folder is everybody's: never follow a link that somebody else has put there
+    opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(opened) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def cache_of_these_sources() -> Iterator[Folder]:
+    """Cache where only these sources do: Numba compares a kernel's own file, not those it uses."""
+    config: Any = numba.config
+    named = config.CACHE_DIR
+    folder = cache_folder(named)
+    config.CACHE_DIR = str(folder.path)
+    try:
+        yield folder
+    finally:
+        config.CACHE_DIR = named
+
+
+@cache
+def cache_folder(named: str) -> Folder:
+    """Return a writable folder named after all kernel sources, in `named` if Numba was told so.
+
+    Numba reads no folder that it cannot write to. What a read-only install has compiled is copied.
+    """
+    sources = sorted(Path(__file__).parent.rglob("*.py"))
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+    own = Path(__file__).parent / "__pycache__"
+    bases = [Path(named)] if named else [own, Path("~/.cache/everhash")]
+    folders = []
+    for base in bases:
+        with contextlib.suppress(RuntimeError):  # nobody's home
+            folders.append(base.expanduser() / f"kernels-{digest[:16]}")
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+            if folder.parent == own:
+                for old in set(own.glob("kernels-*")) - {folder}:
+                    shutil.rmtree(old, ignore_errors=True)
+            _fill(folder, folders)
+            return Folder(folder, is_kept=True)
+    temporary = Path(tempfile.mkdtemp(prefix="everhash-kernels-"))
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    _fill(temporary, folders)
+    return Folder(temporary, is_kept=False)
+
+
+def _fill(folder: Path, sources: list[Path]) -> None:
+    """Copy the first of these folders that has files into an empty one, all of it or nothing."""
+    if any(folder.iterdir()):
+        return
+    for source in sources:
+        with contextlib.suppress(OSError):
+            files = [file for file in source.rglob("*") if file.is_file()]
+            if files:
+                part = Path(tempfile.mkdtemp(dir=folder.parent))
+                for file in files:  # not their modes: these must be writable
+                    to = part / file.relative_to(source)
+                    to.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(file, to)
+                part.replace(folder)
+                return
