@@ -41,6 +41,20 @@ class Codes:
         on, active = (unpack_bits(words, self.width) for words in (self.words, self.mask))
         return np.where(active, np.where(on, 1, -1), 0).astype(np.int8)
 
+    def to_bytes(self) -> NDArray[np.uint8]:
+        """Return (n, ceil(width / 8)) bytes, as binary indexes like FAISS's take them.
+
+        Bit t of byte j, from the lowest, is hash function 8 j + t; set where it is +1. Bits after
+        the last function are 0. Bytes cannot say that a bit is inactive: it is 0 as if it were -1,
+        so distances between bytes equal `hamming` only where all bits are active, as `encode`
+        makes them.
+
+        >>> Codes.pack(np.array([[1, -1, 1, -1, -1, -1, -1, -1, 1]], np.int8), 0).to_bytes()
+        array([[5, 1]], dtype=uint8)
+        """
+        as_bytes = self.words.astype("<u8").view(np.uint8)
+        return np.ascontiguousarray(as_bytes[:, : -(-self.width // 8)])
+
     def __len__(self) -> int:
         return len(self.words)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-import sys
+import warnings
 from collections.abc import Hashable, Iterable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from everhash import limits
 from everhash.errors import (
     DimensionError,
-    FeatureTypeError,
     InputError,
     LabelError,
+    LabelWarning,
     LimitError,
     NotFiniteError,
 )
+from everhash.tabular import as_table, is_missing
 
 MAX_FEATURE = 1e37
 """Features must be smaller than this. Rows are centred in float32; twice this still fits."""
@@ -33,13 +36,14 @@ def as_rows(
 ) -> NDArray[np.float32]:
     """Return X as a C-contiguous (n, d) float32 array, or raise an error that says what is wrong.
 
+    X may be whatever `everhash.tabular` reads: a column of vectors, such as df.embedding, too.
     Calling it again on such an array is cheap: nothing is copied, and one pass over the values
     checks that they are finite. `owner` names who expects `n_features`, for the message.
 
     >>> as_rows([[1, 2], [3, 4]]).tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
-    table = _as_table(X)
+    table = as_table(X)
     n, d = table.shape
     if n == 0 or d == 0:
         what = "sample" if n == 0 else "feature"
@@ -68,35 +72,6 @@ def _all_in_range(rows: NDArray[Any]) -> bool:
             return True
     largest = np.float32(MAX_FEATURE)  # a plain float would have to fit float16
     return bool(rows.max() < largest and rows.min() > -largest)  # NaN fails every comparison
-
-
-def _as_table(X: Any) -> NDArray[Any]:
-    """Return X as a 2-d array of real numbers."""
-    if hasattr(X, "toarray"):
-        raise InputError(
-            "sparse data was passed, but dense data is required", hint="call X.toarray() first"
-        )
-    try:
-        table = np.asarray(X)
-    except ValueError as error:
-        raise InputError(
-            f"X is not a table of rows: {error}", hint="give all rows one length"
-        ) from None
-    if table.dtype.kind == "c":
-        raise InputError("Complex data not supported", hint="pass real features")
-    if table.ndim != 2:
-        raise InputError(
-            f"expected a 2-d array of rows, got {table.ndim}-d. Reshape your data: "
-            "X.reshape(1, -1) if it is a single row, X.reshape(-1, 1) if it is a single feature"
-        )
-    if table.dtype.kind in "mM":
-        raise FeatureTypeError(f"features must be numbers, got {table.dtype}")
-    if table.dtype.kind not in "fiub":
-        try:
-            table = table.astype(np.float64)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise FeatureTypeError(f"features must be numbers: {error}") from None
-    return table
 
 
 class Labels(NamedTuple):
@@ -133,13 +108,67 @@ def as_labels(y: Any, n_rows: int) -> Labels:
             hint="give one label, set of labels or None for each row",
         )
     if isinstance(column, np.ndarray) and column.dtype.kind in "iubUf":
-        return _from_array(column)
-    return _from_objects(column)
+        labels = _from_array(column)
+    else:
+        labels = _from_objects(column)
+    _warn_of_minus_one(labels.values)
+    return labels
+
+
+def labels_for(y: Any, n: int) -> Labels:
+    """Read y as `as_labels` does, but a single label is the label of all n entries.
+
+    >>> labels_for("cat", 2).rows.tolist()
+    [0, 1]
+    """
+    return as_labels([y] * n if is_one(y) else y, n)
+
+
+def one_or_more(values: Any) -> Any:
+    """Return a single text or number in a list, anything else as it is.
+
+    >>> one_or_more("cat"), one_or_more(["cat", "dog"])
+    (['cat'], ['cat', 'dog'])
+    """
+    return [values] if is_one(values) else values
+
+
+def is_one(value: Any) -> bool:
+    """Whether a value is a single label or id, where a list of them would do too."""
+    return isinstance(value, str | bytes | int | float | np.generic)
+
+
+def _warn_of_minus_one(values: list[Hashable]) -> None:
+    """Warn if -1 seems to mean "no label", as in scikit-learn; -1 and 1 alone are two labels."""
+    if -1 not in values or not all(isinstance(value, int) and value >= -1 for value in values):
+        return
+    if set(values) - {-1, 1}:
+        _tell_of_minus_one()
+
+
+@cache  # once is enough
+def _tell_of_minus_one() -> None:
+    warnings.warn(
+        "y has the label -1, which is a label like any other here; "
+        "pass None or NaN for rows without a label",
+        LabelWarning,
+        stacklevel=_levels_up(),
+    )
+
+
+def _levels_up() -> int:
+    """Return how many calls above the caller the code of a user is, for a warning to name."""
+    frame, levels = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("everhash"):
+        frame, levels = frame.f_back, levels + 1
+    return levels
 
 
 def _as_column(y: Any) -> Sequence[Any] | NDArray[Any]:
     if isinstance(y, list | tuple):
         return y
+    if hasattr(y, "to_pylist"):  # Arrow: as an array, whole numbers with gaps would be rounded
+        return list(y.to_pylist())
     if isinstance(y, str | bytes | set | frozenset | dict) or not hasattr(y, "__array__"):
         raise LabelError(
             f"y must be a sequence with one label a row, got {type(y).__name__}",
@@ -186,24 +215,12 @@ def _from_objects(column: Iterable[Any]) -> Labels:
 
 def _labels_of(entry: Any, row: int) -> list[Hashable]:
     """Return the labels of one row; those of a set in an order that is the same in every run."""
-    if _is_missing(entry):
+    if is_missing(entry):
         return []
     if isinstance(entry, set | frozenset):
         several = {as_new_label(label, row) for label in entry}
         return sorted(several, key=lambda label: (type(label).__name__, repr(label)))
     return [as_new_label(entry, row)]
-
-
-def _is_missing(entry: Any) -> bool:
-    """Whether a value stands for no label: None, NaN, NaT or pandas.NA."""
-    if entry is None:
-        return True
-    if isinstance(entry, float | np.floating):
-        return bool(np.isnan(entry))
-    if isinstance(entry, np.datetime64 | np.timedelta64):
-        return bool(np.isnat(entry))
-    pandas = sys.modules.get("pandas")  # whoever has such a value has imported pandas
-    return pandas is not None and (entry is pandas.NA or entry is pandas.NaT)
 
 
 def as_new_label(label: Any, row: int = 0) -> Hashable:

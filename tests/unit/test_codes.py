@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import faiss
 import numpy as np
 import pytest
 from hypothesis import given
@@ -115,3 +116,27 @@ def test_codes_of_another_width_are_refused_even_within_one_word() -> None:
         assert (caught.value.expected, caught.value.got) == (entries.width, queries.width)
     with pytest.raises(DimensionError, match="bits"):
         asymmetric(np.ones((1, 5), np.float32), wide)
+
+
+@given(tables())
+def test_bytes_hold_function_8j_plus_t_in_bit_t_of_byte_j(drawn: tuple[Signs]) -> None:
+    (table,) = drawn
+    taken = Codes.pack(table, 0).to_bytes()
+    assert taken.shape == (len(table), -(-table.shape[1] // 8))
+    assert taken.dtype == np.uint8
+    assert taken.flags.c_contiguous
+    bits = np.unpackbits(taken, axis=1, bitorder="little")
+    np.testing.assert_array_equal(bits[:, : table.shape[1]], table > 0)
+    assert not bits[:, table.shape[1] :].any()
+
+
+@given(tables(2))
+def test_faiss_finds_the_same_distances_between_bytes(pair: tuple[Signs, Signs]) -> None:
+    queries, entries = (Codes.pack(np.where(table > 0, 1, -1).astype(np.int8), 0) for table in pair)
+    if not len(queries) or not len(entries):
+        return
+    index = faiss.IndexBinaryFlat(8 * entries.to_bytes().shape[1])
+    index.add(entries.to_bytes())
+    distances, ids = index.search(queries.to_bytes(), len(entries))
+    ours = hamming(queries, entries)
+    np.testing.assert_array_equal(distances, np.take_along_axis(ours, ids, axis=1))

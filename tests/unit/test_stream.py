@@ -10,22 +10,32 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from everhash import limits
+from everhash import limits, stream
 from everhash.errors import (
     DimensionError,
     FeatureTypeError,
     InputError,
     LabelError,
+    LabelWarning,
     LimitError,
     NotFiniteError,
 )
-from everhash.stream import MAX_FEATURE, as_label, as_labels, as_new_label, as_rows
+from everhash.stream import (
+    MAX_FEATURE,
+    as_label,
+    as_labels,
+    as_new_label,
+    as_rows,
+    labels_for,
+    one_or_more,
+)
 
 
 class Sparse:
@@ -52,13 +62,25 @@ class AlwaysAmbiguous:
 @pytest.mark.parametrize(
     ("X", "error", "says"),
     [
-        ([1.0, 2.0], InputError, "got 1-d"),
+        ([1.0, 2.0], InputError, r"got 1-d.*X.reshape\(1, -1\)"),
         (7, InputError, "got 0-d"),
-        (np.zeros((2, 2, 2)), InputError, "got 3-d"),
+        (
+            np.zeros((2, 2, 2)),
+            InputError,
+            r"got 3-d of shape \(2, 2, 2\).*X.reshape\(len\(X\), -1\)",
+        ),
         (np.zeros((0, 3)), InputError, "0 sample"),
         ([], InputError, "1-d"),
         (np.zeros((3, 0)), InputError, "0 feature"),
-        ([[1, 2], [3]], InputError, "not a table of rows"),
+        ([[1, 2], [3]], InputError, "row 1: expected 2 features as in the rows before, got 1"),
+        ([[1, 2], None], InputError, "row 1: expected numbers, got None"),
+        ([[1, 2], 3], InputError, "row 1: expected a list of numbers, got int"),
+        (pd.Series([[1, 2], [3]]), InputError, "row 1: expected 2 features .* got 1"),
+        (pd.Series([[1, 2], None]), InputError, "row 1: expected numbers, got (None|nan)"),
+        (pd.Series([[1, 2], "ab"]), InputError, "row 1: expected a list of numbers, got str"),
+        (pd.Series(["a", "b"]), InputError, "got 1-d"),
+        (pd.Series([np.eye(2), np.eye(2)]), InputError, "got 3-d"),
+        (pa.array([[1.0, 2.0], [3.0]]), InputError, "row 1: expected 2 features"),
         ([["a", "b"]], FeatureTypeError, "must be numbers"),
         ([[1.0, "b"]], FeatureTypeError, "must be numbers"),
         ([[{}, 1.0]], FeatureTypeError, "must be numbers"),
@@ -131,6 +153,58 @@ def test_the_smallest_integers_are_not_mistaken_for_infinity() -> None:
 
 def test_a_data_frame_is_a_table() -> None:
     assert as_rows(pd.DataFrame({"a": [1, 2], "b": [3.5, 4]})).tolist() == [[1, 3.5], [2, 4]]
+
+
+def series_of(dtype: Any = None) -> Any:
+    return lambda X: pd.Series(list(X), dtype=dtype)
+
+
+COLUMNS: dict[str, Any] = {
+    "list of lists": lambda X: X.tolist(),
+    "tuple of tuples": lambda X: tuple(map(tuple, X.tolist())),
+    "list of arrays": list,
+    "series of lists": lambda X: pd.Series(X.tolist()),
+    "series of arrays": series_of(),
+    "series with an index": lambda X: pd.Series(list(X), index=range(len(X), 0, -1)),
+    "frame of one column": lambda X: pd.DataFrame({"embedding": list(X)}),
+    "frame": pd.DataFrame,
+    "frame of nullable numbers": lambda X: pd.DataFrame(X).astype("Float32"),
+    "objects": lambda X: np.array([*X.tolist(), None], object)[:-1],
+    "table of objects": lambda X: X.astype(object),
+    "arrow lists": lambda X: pa.array(X.tolist()),
+    "arrow vectors": lambda X: pa.FixedSizeListArray.from_arrays(X.ravel(), X.shape[1]),
+    "arrow chunks": lambda X: pa.chunked_array([X[:1].tolist(), X[1:].tolist()]),
+    "series of arrow lists": lambda X: pd.Series(
+        X.tolist(), dtype=pd.ArrowDtype(pa.list_(pa.float32()))
+    ),
+}
+
+
+@pytest.mark.parametrize("form", COLUMNS)
+@given(
+    X=hnp.arrays(
+        np.float32,
+        st.tuples(st.integers(2, 5), st.integers(1, 4)),
+        elements=st.floats(-1e6, 1e6, width=32),
+    )
+)
+@settings(max_examples=10)
+def test_rows_are_the_same_in_every_form(form: str, X: NDArray[np.float32]) -> None:
+    rows = as_rows(COLUMNS[form](X))
+    assert rows.dtype == np.float32
+    np.testing.assert_array_equal(rows, X)
+
+
+def test_a_gap_among_numbers_names_its_row() -> None:
+    forms: list[Any] = [
+        pd.DataFrame({"a": pd.array([1, 2, None], "Int64"), "b": [1.0, 2.0, 3.0]}),
+        [[1, 2], [3, 4], [5, None]],
+        pd.Series([[1, 2], [3, 4], [5, np.nan]]),
+        pa.array([[1, 2], [3, 4], [5, None]]),
+    ]
+    for X in forms:
+        with pytest.raises(NotFiniteError, match="row 2 "):
+            as_rows(X)
 
 
 # Labels
@@ -248,7 +322,7 @@ def test_whatever_stands_for_a_gap_is_no_label(y: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "g"])
-@given(st.lists(st.none() | st.integers(-3, 3), min_size=1, max_size=8))
+@given(st.lists(st.none() | st.integers(-7, -2), min_size=1, max_size=8))
 def test_nan_in_an_array_of_numbers_is_no_label(dtype: str, y: list[int | None]) -> None:
     expected = as_labels(y, len(y))
     column = np.array([np.nan if label is None else label for label in y], dtype)
@@ -266,6 +340,69 @@ def test_a_series_with_a_gap_has_rows_without_a_label(dtype: str) -> None:
     assert labels.values == [value for value in values[:3] if value is not None]
     assert labels.rows.tolist() == [0, 2, 3]
     assert as_labels(pd.Series([7, None, 8, 7]), 4).values == [7, 8]
+
+
+FORMS: dict[str, Any] = {
+    "list": list,
+    "series": pd.Series,
+    "objects": lambda y: pd.Series(y, dtype=object),
+    "nullable": lambda y: pd.Series(y, dtype="string"),
+    "categories": lambda y: pd.Series(y, dtype="category"),
+    "category": pd.Categorical,
+    "NA": lambda y: [pd.NA if label is None else label for label in y],
+    "NaN": lambda y: [float("nan") if label is None else label for label in y],
+    "NaT": lambda y: [pd.NaT if label is None else label for label in y],
+    "arrow": lambda y: pa.array(y, pa.string()),
+    "arrow chunks": lambda y: pa.chunked_array([y[:1], y[1:]], pa.string()),
+    "arrow dictionary": lambda y: pa.array(y, pa.string()).dictionary_encode(),
+    "series of arrow": lambda y: pd.Series(y, dtype=pd.ArrowDtype(pa.string())),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(y=st.lists(st.none() | st.sampled_from(["cat", "dog", "eel"]), min_size=1, max_size=8))
+@settings(max_examples=20)
+def test_labels_are_the_same_in_every_form(form: str, y: list[str | None]) -> None:
+    expected, found = as_labels(y, len(y)), as_labels(FORMS[form](y), len(y))
+    assert found.values == expected.values
+    assert [type(value) for value in found.values] == [str] * len(found.values)
+    np.testing.assert_array_equal(found.rows, expected.rows)
+    np.testing.assert_array_equal(found.which, expected.which)
+
+
+def test_arrow_numbers_with_gaps_keep_every_digit() -> None:
+    assert as_labels(pa.array([2**53 + 1, None]), 2).values == [2**53 + 1]
+
+
+def test_a_single_label_is_one_and_never_its_characters() -> None:
+    for one in ("cat", 7, 2.5, b"cat", np.str_("cat"), np.int8(7)):
+        assert one_or_more(one) == [one]
+        labels = labels_for(one, 3)
+        assert labels.values == as_labels([one], 1).values
+        assert labels.rows.tolist() == [0, 1, 2]
+    several = ["cat", "dog"]
+    assert one_or_more(several) is several
+    assert labels_for(several, 2).values == several
+    with pytest.raises(LabelError, match="3 rows but 2 labels"):
+        labels_for(several, 3)
+
+
+@pytest.mark.parametrize("y", [[-1, 0, 1], np.array([2, -1]), [-1.0, 0.0, np.nan], [{-1, 0}]])
+def test_minus_one_among_whole_numbers_is_told_once(y: Any) -> None:
+    """It means "no label" in scikit-learn, and is a label here."""
+    stream._tell_of_minus_one.cache_clear()
+    said = "pass None or NaN for rows without a label"
+    with pytest.warns(LabelWarning, match=said) as warned:
+        assert -1 in as_labels(y, len(y)).values
+    assert warned[0].filename == __file__  # where somebody called, not where it was noticed
+    assert -1 in as_labels(y, len(y)).values
+
+
+@pytest.mark.parametrize(
+    "y", [[-1, 1], [-1], [-2, -1, 0], [-1, "a"], [-1, 0.5], ["-1", "0"], [0, 1]]
+)
+def test_minus_one_that_is_plainly_a_label_is_no_surprise(y: Any) -> None:
+    assert len(as_labels(y, len(y)).values) == len(set(y))
 
 
 def test_a_label_read_from_a_file_may_be_empty() -> None:
@@ -324,6 +461,7 @@ PLAIN_ARRAYS = st.sampled_from(["i1", "i8", "u1", "u8", "?", "U3", "f2", "f4", "
 )
 
 
+@pytest.mark.filterwarnings("ignore::everhash.errors.LabelWarning")  # -1 is drawn too
 @given(PLAIN_ARRAYS)
 def test_a_plain_array_means_what_its_elements_mean(column: NDArray[Any]) -> None:
     fast = as_labels(column, len(column))
@@ -338,7 +476,7 @@ def test_a_plain_array_means_what_its_elements_mean(column: NDArray[Any]) -> Non
 
 
 LABELS = st.one_of(
-    st.integers(-3, 3),
+    st.integers(0, 6),
     st.text("ab", min_size=1, max_size=2),
     st.booleans(),
     st.tuples(st.integers(0, 2)),

@@ -103,7 +103,7 @@ def as_words(words: ArrayLike, bits: int) -> Signs:
     if table.dtype.kind not in "fiu" or not np.isin(table, (-1, 1)).all():
         raise OptionError("a codebook holds -1 and +1 only", hint="map 0 bits to -1")
     if len(np.unique(table, axis=0)) < len(table):
-        raise OptionError("a codebook holds no word twice", hint="np.unique(words, axis=0)")
+        raise OptionError("a codebook holds no word twice", hint="leave out those that come again")
     return np.ascontiguousarray(table, np.int8)
 
 

@@ -102,7 +102,7 @@ class ExactCalls(Classifying):
             if not mine.can_merge(learner):
                 raise OptionError(
                     "only hashers that see rows alike can be merged",
-                    hint="let them start as forks of one hasher: hasher.fork()",
+                    hint="let them start as forks of one hasher",
                 )
         self.check_room(new)
         self._warn_of(self._assign_codewords(new))
@@ -144,7 +144,8 @@ class ExactCalls(Classifying):
         self._require_fitted()
         if not isinstance(self._learner, ExactLearner):
             raise OptionError(
-                f"the {self._begun.learner} learner cannot {what}", hint='use learner="exact"'
+                f"the {self._begun.learner} learner cannot {what}",
+                hint='{option learner="exact"} can',
             )
         return self._learner
 
@@ -163,14 +164,18 @@ class ExactCalls(Classifying):
         return learner.record.label_accuracies if isinstance(learner, ExactLearner) else None
 
     @property
-    def rows_(self) -> int:
-        """Rows learned and not forgotten. Exact learner only."""
-        return self._exact("count its rows").memory.rows
+    def rows_(self) -> int | None:
+        """Rows learned and not forgotten; None where they are not counted."""
+        self._require_fitted()
+        learner = self._learner
+        return learner.memory.rows if isinstance(learner, ExactLearner) else None
 
     @property
-    def published_rows_(self) -> int:
-        """Rows there were when all functions were last solved. Exact learner only."""
-        return self._exact("publish").published_rows
+    def published_rows_(self) -> int | None:
+        """Rows there were when all functions were last solved; None where none is solved."""
+        self._require_fitted()
+        learner = self._learner
+        return learner.published_rows if isinstance(learner, ExactLearner) else None
 
     def posterior(self, rows: NDArray[np.float32]) -> Posterior:
         """Return how likely each label is for rows that `as_rows` has checked.

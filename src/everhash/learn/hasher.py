@@ -40,7 +40,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Hashable
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -248,6 +248,16 @@ class OnlineHasher(ExactCalls):
 
         return hasher_to_bytes(self)
 
+    @classmethod
+    def _wrote(cls, state: dict[str, Any]) -> bool:
+        return "method" not in state
+
+    @classmethod
+    def _restore(cls, state: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        from everhash.learn.model_file import restore_hasher
+
+        return restore_hasher(state, arrays, cls)
+
     def _read_options(self, n_features: int, first: bool) -> Options:
         params = self.get_params()
         refuse_foreign(params, self._defaults())
@@ -277,5 +287,5 @@ class OnlineHasher(ExactCalls):
             raise LimitError(
                 f"{total} labels need {width} bits; at most {limits.LABELS} labels and "
                 f"{limits.WIDTH} bits are supported",
-                hint="raise labels_per_cycle, or check that y holds labels and not ids",
+                hint="let more labels share a cycle, or check that these are labels and not ids",
             )

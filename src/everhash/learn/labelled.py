@@ -59,7 +59,7 @@ class Labelled(Estimator):
         except (KeyError, TypeError):  # TypeError: what has no hash is no label
             stranger = next(label for label in wanted if not self._knows(label))
             raise UnknownNameError(
-                f"label {stranger!r} has not been seen", hint="labels_ lists those that have"
+                f"label {stranger!r} has not been seen", hint="{say labels}"
             ) from None
 
     def _knows(self, label: Any) -> bool:
@@ -75,7 +75,7 @@ class Labelled(Estimator):
         if new in self._numbers:
             raise LabelError(
                 f"cannot rename {old!r}: there is a label {new!r}",
-                hint=f"merge_labels({old!r}, into={new!r}) makes them one",
+                hint="{call merge_labels} makes them one",
             )
         del self._numbers[old]
         self._names[number], self._numbers[new] = new, number

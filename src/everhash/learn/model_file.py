@@ -7,16 +7,20 @@ arrays    codewords, given_codebook and given_center where the user gave them, a
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any
+import json
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import numpy as np
 
 from everhash import limits
+from everhash.errors import EverhashError, ModelFileError
 from everhash.learn import exact_file, sgd_file
 from everhash.learn.exact import ExactLearner
 from everhash.learn.hasher import OnlineHasher
 from everhash.learn.model_format import (
+    DAMAGED,
     Arrays,
     array_of,
     count_of,
@@ -24,6 +28,7 @@ from everhash.learn.model_format import (
     pack_model,
     plain,
     require,
+    unpack_model,
 )
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.stream import as_label
@@ -31,6 +36,39 @@ from everhash.wire.labels import label_from_json, label_to_json
 
 ARRAY_PARAMS = {"codebook": (np.int8, 2), "center": (np.float32, 1)}
 """Options that may be arrays; the file keeps those beside the learned ones."""
+
+H = TypeVar("H", bound=StreamHasher)
+Ours = TypeVar("Ours", bound=OnlineHasher)
+
+
+def read_state(content: bytes, path: str) -> tuple[dict[str, Any], Arrays]:
+    """Return the state and the arrays that a hasher's file holds; `path` is for messages."""
+    text, arrays = unpack_model(content, path)
+    with _blaming(path):
+        return dict(json.loads(text)), arrays
+    raise AssertionError  # not reached: what goes wrong is raised
+
+
+def rebuild(
+    restore: Callable[[dict[str, Any], Arrays], H], state: dict[str, Any], arrays: Arrays, path: str
+) -> H:
+    """Build a hasher from what its file holds; whatever is wrong is the file's fault."""
+    with _blaming(path):
+        return restore(state, arrays)
+    raise AssertionError  # not reached: what goes wrong is raised
+
+
+@contextmanager
+def _blaming(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
+        reason = (
+            error.message_template
+            if isinstance(error, EverhashError)
+            else f"bad state: {error!r:.200}"
+        )
+        raise ModelFileError(f"{path}: {reason}", hint=DAMAGED) from None
 
 
 def hasher_to_bytes(hasher: OnlineHasher) -> bytes:
@@ -59,13 +97,13 @@ def hasher_to_bytes(hasher: OnlineHasher) -> bytes:
     return pack_model(state, arrays)
 
 
-def restore_hasher(state: dict[str, Any], arrays: Arrays) -> OnlineHasher:
+def restore_hasher(state: dict[str, Any], arrays: Arrays, make: type[Ours]) -> Ours:
     """Build the hasher, holding every size and index in the file against the others first."""
     params: dict[str, Any] = {"learner": "sgd", **state["params"]}  # the only one of version 1
     for name, (dtype, ndim) in ARRAY_PARAMS.items():
         if f"given_{name}" in arrays:
             params[name] = array_of(arrays, f"given_{name}", dtype, ndim)
-    hasher = OnlineHasher(**params)
+    hasher = make(**params)
     d = len(array_of(arrays, "center", np.float32, 1))
     require(1 <= d <= limits.DIMS, f"{d} features")
     options = hasher._read_options(d, first=True)._replace(seed=count_of(state["seed"], 2**128))

@@ -82,7 +82,7 @@ def refuse_foreign(params: dict[str, Any], defaults: dict[str, Any]) -> None:
             if isinstance(value, np.ndarray) or value != defaults[name]:
                 raise OptionError(
                     f"{name} is an option of the {other} learner, not of {learner}",
-                    hint=f'pass learner="{other}", or leave {name} out',
+                    hint=f'pass {{option learner="{other}"}}, or leave {name} out',
                 )
 
 

@@ -67,6 +67,8 @@ class Rotated(Centred):
     def of(self, X: Floats) -> Floats:
         """Return (n, width) seen rows."""
         out = np.empty((len(X), self.width), np.float32)
+        if len(X) == 0:  # a new collection: nothing to compile a kernel for
+            return out
         signs = np.require(self.signs, requirements="W")  # which reads them: Numba's wish
         kernels.load().lift_into(unit_rows(X, self.center), signs, int(self.features[0]), out)
         return out

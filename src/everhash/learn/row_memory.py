@@ -121,7 +121,7 @@ class RowMemory:
             raise LabelError(
                 f"{counts[one]} and {counts[other]} rows have these labels, of {self.rows} in all: "
                 "some have both, and count once only",
-                hint="drop_label one of them, then learn again the rows that have no other",
+                hint="after {call drop_label} of one, learn again the rows that have no other",
             )
         counts[other] += counts[one]
         self.sums.labels.rows[other] += self.sums.labels.rows[one]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from everhash import limits
 from everhash.codes import Codes
-from everhash.errors import OptionError
+from everhash.errors import ModelFileError, OptionError
 from everhash.learn.labelled import Labelled
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.options import whole_number
@@ -94,20 +94,20 @@ class StreamHasher(Labelled):
         raise OptionError(
             f"the method {self.method} cannot forget {len(rows)} rows "
             f"of {len(labels.values)} labels",
-            hint="everhash can: OnlineHasher()",
+            hint="the method `everhash` can",
         )
 
     def merge_labels(self, label: Any, into: Any) -> Self:
         """Let all rows of a label have another one instead; the label is gone."""
         raise OptionError(
             f"the method {self.method} cannot merge {label!r} into {into!r}",
-            hint="everhash can: OnlineHasher()",
+            hint="the method `everhash` can",
         )
 
     def drop_label(self, label: Any) -> Self:
         """Forget what was learned of a label; the label is gone."""
         raise OptionError(
-            f"the method {self.method} cannot drop {label!r}", hint="everhash can: OnlineHasher()"
+            f"the method {self.method} cannot drop {label!r}", hint="the method `everhash` can"
         )
 
     def check_room(self, labels: list[Hashable]) -> None:
@@ -244,13 +244,16 @@ class StreamHasher(Labelled):
         self._check_columns(X, rows.shape[1], first=False)
         return margins_by(self._functions, self._view.of(rows))
 
-    def transform(self, X: ArrayLike) -> NDArray[np.int8]:
-        """Return (n, width) bits of -1 and +1."""
+    def transform(self, X: ArrayLike) -> Any:
+        """Return (n, width) bits of -1 and +1: int8, or the frame `set_output` asks for."""
+        return self._signs(X)
+
+    def _signs(self, X: ArrayLike) -> NDArray[np.int8]:
         return np.where(self.margins(X) > 0, np.int8(1), np.int8(-1))
 
     def encode(self, X: ArrayLike) -> Codes:
         """Return packed codes stamped with the mapping's version."""
-        return Codes.pack(self.transform(X), self.version_)
+        return Codes.pack(self._signs(X), self.version_)
 
     def encode_labels(self) -> Codes:
         """Return the codewords of all labels as codes, inactive bits masked."""
@@ -270,10 +273,37 @@ class StreamHasher(Labelled):
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything learned to a safetensors file; `everhash.load_hasher` reads it."""
+        """Write everything learned to a safetensors file; `load` reads it."""
         from everhash.learn.model_format import write_model
 
         write_model(path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a hasher of this method that `save` wrote; it goes on as if it had never stopped.
+
+        `everhash.load_hasher` reads one of any method.
+        """
+        from everhash.learn.model_file import read_state, rebuild
+        from everhash.learn.model_format import read_model
+
+        state, arrays = read_state(read_model(path), str(path))
+        if not cls._wrote(state):
+            raise ModelFileError(
+                f"{path} holds no {cls.__name__}: its method is {state.get('method', 'everhash')}",
+                hint="{call load_hasher} reads a hasher of any method",
+            )
+        return rebuild(cls._restore, state, arrays, str(path))
+
+    @classmethod
+    def _wrote(cls, state: dict[str, Any]) -> bool:
+        """Whether a file's state is one of this class."""
+        raise NotImplementedError
+
+    @classmethod
+    def _restore(cls, state: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Build a hasher from its file."""
+        raise NotImplementedError
 
     def to_bytes(self) -> bytes:
         """Return what a file of this hasher holds."""

@@ -70,9 +70,7 @@ class BatchMethod(Method):
         fresh._lessons = len(rows)
         before = self.updates_.max() if self.__sklearn_is_fitted__() else 0
         fresh.updates_ = np.full(len(fresh.updates_), before + 1)
-        self.__dict__.pop("feature_names_in_", None)  # there only if the new data has names
-        self.__dict__.update(fresh.__dict__)
-        return self
+        return self._become(fresh)
 
     def _fit_rows(self, rows: Floats, labels: Labels, report: Report) -> None:
         """Centre rows at their mean, and learn from those that have labels, or from all."""
@@ -81,7 +79,9 @@ class BatchMethod(Method):
             self._fit(unit_rows(rows, self.mean_), np.empty(0, np.int64), report)
             return
         if len(labels.rows) == 0:
-            raise LabelError(f"{self.method} learns from labels, and no row has one", hint="pass y")
+            raise LabelError(
+                f"{self.method} learns from labels, and no row has one", hint="give rows labels"
+            )
         numbers = self.numbers(labels.values)[labels.which]
         self._fit(unit_rows(rows[labels.rows], self.mean_), numbers, report)
 
@@ -102,8 +102,9 @@ class BatchMethod(Method):
             return "call fit again, with rows of the new labels among the others"
         return super()._hint_of_room(options)
 
-    def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002 - for the message
-        """Not offered: the method needs all its rows at once."""
+    @property
+    def partial_fit(self) -> Any:
+        """Not offered, and not an attribute either: scikit-learn asks whether there is one."""
         raise NotOnlineError(self.method)
 
     def begin(self, n_features: int) -> Self:  # noqa: ARG002

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from everhash.errors import LimitError, OptionError
 from everhash.learn import seeds
 from everhash.learn.blas import one_thread
 from everhash.learn.centering import Center, unit_rows
-from everhash.learn.growing import GrowingArray
+from everhash.learn.growing import GrowingArray, copied
 from everhash.learn.model_format import require
 from everhash.learn.options import ONE_CYCLE, bits_of, center_of, seed_of
 from everhash.learn.stream_hasher import StreamHasher
@@ -69,6 +69,10 @@ class Method(StreamHasher):
     def method(self) -> str:
         """Its name among the methods."""
         return self.about.name
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over copies: joblib may have mapped arrays read-only from disk."""
+        vars(self).update(copied(state))
 
     def _layout(self) -> Layout:
         """Return the arrays of the method's state besides `functions_` and `updates_`."""
@@ -175,8 +179,8 @@ class Method(StreamHasher):
 
     def _hint_of_room(self, options: dict[str, Any]) -> str:
         """Say what to do about one label too many."""
-        first = "pass classes=, or " if "classes" in options else ""
-        return f"{first}check that y holds labels and not ids"
+        first = "start anew with a larger {option classes}, or " if "classes" in options else ""
+        return f"{first}check that these are labels and not ids"
 
     def _room(self, options: dict[str, Any]) -> int:  # noqa: ARG002 - a few methods look at them
         """Return how many labels the method can ever know."""
@@ -231,6 +235,16 @@ class Method(StreamHasher):
         from everhash.peers.model_file import method_to_bytes
 
         return method_to_bytes(self)
+
+    @classmethod
+    def _wrote(cls, state: dict[str, Any]) -> bool:
+        return state.get("method") == cls.about.name
+
+    @classmethod
+    def _restore(cls, state: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        from everhash.peers.model_file import restore_method
+
+        return restore_method(state, arrays, cls)
 
     def _check_state(self) -> None:
         """Refuse a state read from a file whose arrays do not fit each other."""

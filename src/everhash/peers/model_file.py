@@ -7,17 +7,21 @@ arrays    words, center, center_total, given_center where the user gave one, and
 
 from __future__ import annotations
 
-import json
 import os
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from everhash import limits
-from everhash.errors import EverhashError, ModelFileError
-from everhash.learn.model_file import restore_columns, restore_hasher, restore_labels
+from everhash.learn.hasher import OnlineHasher
+from everhash.learn.model_file import (
+    read_state,
+    rebuild,
+    restore_columns,
+    restore_hasher,
+    restore_labels,
+)
 from everhash.learn.model_format import (
-    DAMAGED,
     MAX_COUNT,
     Arrays,
     array_of,
@@ -26,13 +30,14 @@ from everhash.learn.model_format import (
     plain,
     read_model,
     require,
-    unpack_model,
 )
 from everhash.learn.sgd_file import read_center
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.peers.method import Method
 from everhash.peers.registry import method_named
 from everhash.wire.labels import label_to_json
+
+M = TypeVar("M", bound=Method)
 
 
 def load_hasher(path: str | os.PathLike[str]) -> StreamHasher:
@@ -42,15 +47,14 @@ def load_hasher(path: str | os.PathLike[str]) -> StreamHasher:
 
 def hasher_from_bytes(content: bytes, path: str) -> StreamHasher:
     """Build a hasher from what its file holds; `path` is for messages."""
-    state_text, arrays = unpack_model(content, path)
-    try:
-        state = json.loads(state_text)
-        if "method" in state:
-            return _restore_method(state, arrays)
-        return restore_hasher(state, arrays)
-    except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
-        reason = error.message if isinstance(error, EverhashError) else f"bad state: {error!r:.200}"
-        raise ModelFileError(f"{path}: {reason}", hint=DAMAGED) from None
+    state, arrays = read_state(content, path)
+    return rebuild(_restore, state, arrays, path)
+
+
+def _restore(state: dict[str, Any], arrays: Arrays) -> StreamHasher:
+    if "method" not in state:
+        return restore_hasher(state, arrays, OnlineHasher)
+    return restore_method(state, arrays, method_named(state["method"]))
 
 
 def method_to_bytes(method: Method) -> bytes:
@@ -76,14 +80,14 @@ def method_to_bytes(method: Method) -> bytes:
     return pack_model(state, arrays)
 
 
-def _restore_method(state: dict[str, Any], arrays: Arrays) -> Method:
+def restore_method(state: dict[str, Any], arrays: Arrays, make: type[M]) -> M:
     """Build a method, and check every array against the layout that its options give."""
     params: dict[str, Any] = dict(state["params"])
     if "given_center" in arrays:
         params["center"] = array_of(arrays, "given_center", np.float32, 1)
     d = len(array_of(arrays, "center", np.float32, 1))
     require(1 <= d <= limits.DIMS, f"{d} features")
-    method = method_named(state["method"])(**params)
+    method = make(**params)
     options = method._read_options(d, first=True)
     restore_columns(method, state, d)
     method._prepare({**options, "random_state": count_of(state["seed"], 2**128)})

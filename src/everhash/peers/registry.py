@@ -6,7 +6,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from everhash.errors import UnknownNameError
+from everhash.errors import OptionError, UnknownNameError
 from everhash.peers.description import Description
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def names() -> list[str]:
 
 
 def get(name: str, bits: int = 32, **options: Any) -> StreamHasher:
-    """Return a hasher that has learned nothing yet.
+    """Return a hasher that has learned nothing yet, a scikit-learn estimator.
 
     Args:
         name: one of `names()`.
@@ -70,25 +70,39 @@ def get(name: str, bits: int = 32, **options: Any) -> StreamHasher:
     >>> get("everhash", bits=16)
     OnlineHasher(bits=16)
     """
-    from everhash.errors import OptionError
-    from everhash.learn.hasher import OnlineHasher
+    from everhash.estimator import join_sklearn
 
-    make: Any = {
-        "everhash": OnlineHasher,
-        "everhash-sgd": partial(OnlineHasher, learner="sgd"),
-        "paper": OnlineHasher.paper,
-    }.get(name)
-    if make is None:
-        make = method_named(name)
-        known = make._parameter_names()
-        options = {**options, "bits": bits} if "bits" in known else options
-    else:
-        known, options = _parameters(make, name), {**options, "bits": bits}
+    join_sklearn()
+    return new_hasher(name, bits, **options)
+
+
+def new_hasher(name: str, bits: int = 32, **options: Any) -> StreamHasher:
+    """Return what `get` does, without loading scikit-learn; see `everhash.estimator`."""
+    known = option_names(name)
+    options = {**options, "bits": bits} if "bits" in known else options
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise OptionError(f"{name} has no option {unknown[0]!r}", hint=f"it has {', '.join(known)}")
+    make = _maker(name)
     hasher: StreamHasher = make(**options)
     return hasher
+
+
+def option_names(name: str) -> list[str]:
+    """Return the options of a method; `bits` is one unless labels decide the width."""
+    make = _maker(name)
+    return _parameters(make, name) if name in OURS else list(make._defaults())
+
+
+def _maker(name: str) -> Any:
+    from everhash.learn.hasher import OnlineHasher
+
+    own = {
+        "everhash": OnlineHasher,
+        "everhash-sgd": partial(OnlineHasher, learner="sgd"),
+        "paper": OnlineHasher.paper,
+    }
+    return own[name] if name in own else method_named(name)
 
 
 def describe(name: str) -> Description:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from itertools import takewhile
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,8 +16,17 @@ from numpy.typing import NDArray
 
 from everhash.errors import EverhashError, InputError
 
-Kind = Literal["vectors", "numbers", "other"]
-"""What a column holds: a list of numbers a row, a number a row, or anything else."""
+Kind = Literal["vectors", "numbers", "bytes", "other"]
+"""What a column holds: a list of numbers a row, a number a row, bytes, or anything else."""
+KINDS: tuple[Kind, ...] = ("vectors", "numbers", "bytes", "other")
+DEFAULT_NAMES: dict[str, tuple[tuple[str, ...], tuple[Kind, ...]]] = {
+    "features": (("features",), ("vectors", "other")),
+    "label": (("labels", "label"), KINDS),
+    "id": (("id",), KINDS),
+    "payload": (("payload",), KINDS),
+    "thumbnail": (("thumbnail",), ("bytes",)),
+}
+"""Columns that are taken by their names, if they hold what they must: those that are exported."""
 
 
 class ColumnChoice(NamedTuple):
@@ -28,6 +38,16 @@ class ColumnChoice(NamedTuple):
     payload: str | tuple[str, ...] | None = None
     """One column whose value is the payload, or several that become an object."""
     thumbnail: str | None = None
+
+    @property
+    def named(self) -> bool:
+        """Whether any column was named; an empty name is none."""
+        return any(self)
+
+    @property
+    def singles(self) -> tuple[str | None, str | None, str | None]:
+        """The columns of labels, ids and thumbnails."""
+        return self.label, self.id, self.thumbnail
 
     @property
     def payload_columns(self) -> tuple[str, ...]:
@@ -45,18 +65,39 @@ class ColumnChoice(NamedTuple):
         return list(dict.fromkeys([*filter(None, (self.label, self.id)), *self.attached]))
 
 
-def choose(columns: Iterable[tuple[str, Kind]], choice: ColumnChoice, where: str) -> list[str]:
-    """Return the columns of features: those named, or the only column of vectors, or all numbers.
+class Taken(NamedTuple):
+    """The columns that are read, by their use: those that were named, and those found by name."""
 
-    A column of vectors may be features and payload at once. A column of numbers that is a payload
-    is no feature unless it is named as one.
+    features: list[str]
+    choice: ColumnChoice
 
-    >>> columns = [("sku", "numbers"), ("v", "vectors"), ("price", "numbers")]
-    >>> choose(columns, ColumnChoice(id="sku"), "shop.parquet")
-    ['v']
+    @property
+    def needed(self) -> list[str]:
+        """All of them, each once."""
+        return list(dict.fromkeys([*self.features, *self.choice.others]))
+
+    def __str__(self) -> str:
+        """Return what people are told: `features from v; label from kind`."""
+        payload = listed(self.choice.payload_columns)
+        uses = zip(("label", "id", "thumbnail"), self.choice.singles, strict=True)
+        parts = [("features", listed(self.features)), *uses, ("payload", payload)]
+        return "; ".join(f"{use} from {name}" for use, name in parts if name)
+
+
+def choose(columns: Iterable[tuple[str, Kind]], choice: ColumnChoice, where: str) -> Taken:
+    """Return the columns to read: those that were named, and others by `DEFAULT_NAMES`.
+
+    Features are those named, or the column of that name, or the only column of vectors, or f0, f1,
+    f2 and so on, or all numbers. A column of vectors may be features and payload at once. A column
+    of numbers that is a payload is no feature unless it is named as one.
+
+    >>> columns = [("sku", "numbers"), ("v", "vectors"), ("price", "numbers"), ("label", "other")]
+    >>> print(choose(columns, ColumnChoice(id="sku"), "shop.parquet"))
+    features from v; label from label; id from sku
     """
     kinds = list(columns)
     names = [name for name, _ in kinds]
+    choice = with_defaults(kinds, choice)
     for name in choice.others:
         if name not in names:
             raise missing_column(repr(name), names, where)
@@ -71,21 +112,35 @@ def choose(columns: Iterable[tuple[str, Kind]], choice: ColumnChoice, where: str
         if names.count(name) > 1:
             message = f"{location(where)}{names.count(name)} columns are called {name!r}"
             raise InputError(message, hint="give each column a name of its own")
-    return features
+    return Taken(features, choice)
+
+
+def with_defaults(kinds: list[tuple[str, Kind]], choice: ColumnChoice) -> ColumnChoice:
+    """Return the choice with columns found by name for what was not named; "" names none."""
+    named = [*(choice.features or "").split(","), *choice.singles]
+    found: dict[str, str | None] = {}
+    for use, (defaults, fits) in DEFAULT_NAMES.items():
+        free = (name for name, kind in kinds if kind in fits and name not in named)
+        known = set(free)
+        default = next((name for name in defaults if name in known), None)
+        given = getattr(choice, use)
+        found[use] = default if given is None else given or None
+    return choice._replace(**found)
 
 
 def _default_features(kinds: list[tuple[str, Kind]], choice: ColumnChoice, where: str) -> list[str]:
-    """Return the only column of vectors, or else all columns of numbers with no other use."""
-    taken = (choice.label, choice.id, choice.thumbnail)
-    vectors = [name for name, kind in kinds if kind == "vectors" and name not in taken]
+    """Return the only column of vectors, or f0, f1, …, or all numbers with no other use."""
+    vectors = [name for name, kind in kinds if kind == "vectors" and name not in choice.singles]
     if len(vectors) > 1:
         names = ", ".join(vectors)
         raise InputError(
             f"{location(where)}{len(vectors)} columns hold vectors: {names:.300}",
-            hint=f"choose one, as in features={vectors[0]!r}",
+            hint=f"choose one, as in {{option features={vectors[0]!r}}}",
         )
     numbers = [name for name, kind in kinds if kind == "numbers" and name not in choice.others]
-    return vectors or numbers
+    free = set(numbers)
+    counted = list(takewhile(free.__contains__, (f"f{i}" for i in range(len(numbers)))))
+    return vectors or (counted if len(counted) > 1 else numbers)
 
 
 def matching(features: str, names: Sequence[str], choice: ColumnChoice) -> list[str]:
@@ -109,9 +164,18 @@ def matching(features: str, names: Sequence[str], choice: ColumnChoice) -> list[
 
 def missing_column(what: str, names: Sequence[str], where: str) -> InputError:
     """Return the error for a column that the source does not have."""
-    listed = ", ".join(map(repr, names[:12])) or "none"
-    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-    return InputError(f"{location(where)}no column {what}", hint=f"there are {listed:.500}{more}")
+    there = listed([repr(name) for name in names], 12) or "none"
+    return InputError(f"{location(where)}no column {what}", hint=f"there are {there}")
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Return names in a list that is not too long.
+
+    >>> listed(["f0", "f1", "f2"], 2)
+    'f0, f1 and 1 more'
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most]):.500}{more}"
 
 
 def location(where: str, column: str | None = None, row: int | None = None) -> str:
@@ -127,17 +191,11 @@ def location(where: str, column: str | None = None, row: int | None = None) -> s
 
 def refuse_thumbnails(choice: ColumnChoice, where: str) -> None:
     """Raise if thumbnails are to be read from a file whose format has no columns of bytes."""
-    if choice.thumbnail is not None:
+    if choice.thumbnail:
         raise InputError(
             f"{location(where)}this file format has no column of bytes, so no thumbnails",
             hint="write a Parquet or Arrow file with the bytes of the images in a column",
         )
-
-
-def ragged(at: str, expected: int, got: int) -> InputError:
-    """Return the error for a row with more or fewer features than the rows before it."""
-    message = f"{at}expected {expected} features as in the rows before, got {got}"
-    return InputError(message, hint="embed all rows with one model; drop or repair the row")
 
 
 def as_float32(values: NDArray[Any]) -> NDArray[np.float32]:

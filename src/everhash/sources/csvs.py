@@ -6,18 +6,22 @@ import csv
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from json import loads
 from typing import Any
 
 from everhash.errors import FeatureTypeError, InputError
 from everhash.sources.batch import Batch
 from everhash.sources.columns import (
     ColumnChoice,
+    Kind,
+    Taken,
     arrow,
     choose,
     explained,
     location,
     refuse_thumbnails,
 )
+from everhash.sources.table_slices import json_field
 from everhash.sources.tables import convert
 
 BLOCK_BYTES = 1 << 20
@@ -43,16 +47,28 @@ def read_csv(path: str, choice: ColumnChoice, rows: int) -> Iterator[Batch]:
     refuse_thumbnails(choice, path)
     with explained(path, "csv", arrow().ArrowException, csv.Error):
         names, named = _csv_names(path)
-        if not named and choice != ColumnChoice():
+        if not named and choice.named:
             raise InputError(
                 f"{path}: expected the names of the columns in the first line, got numbers only",
                 hint="write a header line; without one, all columns are features",
             )
         if names:
-            features = choose([(n, "numbers" if n else "other") for n in names], choice, path)
+            taken = choose(_kinds(names), choice, path)
             with _csv_explained(path, names, named):
-                types = _csv_types(path, choice, features)
-                yield from convert(_open_csv(path, types, named), features, choice, rows, path)
+                json = _json_columns(path, taken, choice)
+                types = _csv_types(path, taken) | dict.fromkeys(json, "string")
+                batches = (_marked(batch, json) for batch in _open_csv(path, types, named))
+                yield from convert(batches, taken, rows, path)
+
+
+def csv_columns(path: str) -> list[tuple[str, Kind]]:
+    """Return the columns of a CSV; any may hold numbers, which only reading all of it can tell."""
+    with explained(path, "csv", csv.Error):
+        return _kinds(_csv_names(path)[0])
+
+
+def _kinds(names: list[str]) -> list[tuple[str, Kind]]:
+    return [(name, "numbers" if name else "other") for name in names]
 
 
 def _csv_names(path: str) -> tuple[list[str], bool]:
@@ -83,10 +99,41 @@ def _open_csv(path: str, types: dict[str, str], named: bool = True) -> Any:
     return arrow_csv.open_csv(path, blocks, lines, cells)
 
 
-def _csv_types(path: str, choice: ColumnChoice, features: list[str]) -> dict[str, str]:
+def _json_columns(path: str, taken: Taken, named: ColumnChoice) -> list[str]:
+    """Return the columns taken by name whose cells are all JSON, as they are exported."""
+    label, payload = taken.choice.label, taken.choice.payload
+    possible: dict[str, type] = {}
+    if named.label is None and label is not None:
+        possible[label] = list
+    if named.payload is None and isinstance(payload, str):
+        possible[payload] = object
+    for batch in _open_csv(path, dict.fromkeys(possible, "string")) if possible else ():
+        for name in list(possible):
+            if not all(_is_json(cell, possible[name]) for cell in batch.column(name).to_pylist()):
+                del possible[name]
+    return list(possible)
+
+
+def _is_json(cell: str | None, kind: type) -> bool:
+    try:
+        return cell is None or isinstance(loads(cell), kind)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _marked(batch: Any, json: list[str]) -> Any:
+    """Return a record batch whose schema says which columns are JSON."""
+    if not json:
+        return batch
+    fields = [json_field(field.name) if field.name in json else field for field in batch.schema]
+    return arrow().RecordBatch.from_arrays(batch.columns, schema=arrow().schema(fields))
+
+
+def _csv_types(path: str, taken: Taken) -> dict[str, str]:
     """Return the type of each column. Reads the whole file: a type must fit all cells but gaps."""
     import pyarrow.compute as pc
 
+    features, choice = taken
     values = {name: VALUES for name in choice.payload_columns if name not in features}
     named = values | {choice.label: INTEGERS, choice.id: INTEGERS[:1]}
     possible = {name: list(types) for name, types in named.items() if name is not None}
@@ -97,6 +144,9 @@ def _csv_types(path: str, choice: ColumnChoice, features: list[str]) -> dict[str
             types[:] = [t for t, fit in zip(types, fits, strict=True) if fit.as_py() is not False]
     found = {name: types[0][1] if types else "string" for name, types in possible.items()}
     return found | dict.fromkeys(features, "float32")
+
+
+NAME_THEM = "name the columns with {option features}"
 
 
 @contextmanager
@@ -112,6 +162,6 @@ def _csv_explained(path: str, names: list[str], named: bool) -> Iterator[None]:
         at = location(path, column, int(found[2]) - 1 - named)
         cell = found[3].partition("invalid value ")[2]
         if cell:
-            message = f"{at}expected a number, got {cell:.80}"
-            raise FeatureTypeError(message, hint="name the columns with features=") from None
+            message, hint = f"{at}expected a number, got {cell:.80}", NAME_THEM
+            raise FeatureTypeError(message, hint=hint) from None
         raise InputError(f"{at}{found[3].lower():.120}", hint="drop or repair the line") from None

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from everhash.errors import InputError
-from everhash.sources.arrays import check_features, read_arrays
+from everhash.sources.arrays import ARRAYS, check_features, read_arrays
 from everhash.sources.batch import Batch
 from everhash.sources.columns import (
     ColumnChoice,
+    Taken,
     explained,
     location,
     missing_column,
@@ -33,7 +34,7 @@ def _open_npy(path: str) -> NpyHeader:
 def read_npy(path: str, choice: ColumnChoice, rows: int) -> Iterator[Batch]:
     """Check the header of a .npy, then read it through a memory map."""
     refuse_thumbnails(choice, path)
-    if choice.payload is not None:
+    if choice.payload:
         message = f"{location(path)}a .npy holds features only, so no payloads"
         raise InputError(message, hint="an .npz can have them, in an array of their own")
     header = _open_npy(path)
@@ -50,31 +51,56 @@ def count_npy(path: str) -> int:
     return len(_open_npy(path))
 
 
-def _open_npz(path: str, choice: ColumnChoice, stack: ExitStack) -> list[Any]:
-    """Open the arrays of features, labels, ids and payloads; labels and ids may be None."""
+def npz_choice(names: list[str], choice: ColumnChoice, path: str) -> Taken:
+    """Return the arrays to read: those that were named, else X, y, ids and payloads."""
+    features = choice.features or ARRAYS[0]
+    found: dict[str, Any] = {
+        use: (default if default in names else None) if given is None else given or None
+        for use, default, given in (
+            ("label", ARRAYS[1], choice.label),
+            ("id", ARRAYS[2], choice.id),
+            ("payload", ARRAYS[3], choice.payload),
+        )
+    }
+    choice = choice._replace(**{"features": features, **found})
+    for name in (features, *choice.others):
+        if name not in names:
+            raise missing_column(repr(name), names, path)
+    return Taken([features], choice)
+
+
+def npz_arrays(path: str) -> list[str]:
+    """Return the names of the arrays in a .npz."""
+    with ExitStack() as stack:
+        return list(_members(path, stack)[1])
+
+
+def _members(path: str, stack: ExitStack) -> tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo]]:
     broken = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
     stack.enter_context(explained(path, "npz", *broken))
     archive = stack.enter_context(zipfile.ZipFile(path))
-    members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+    return archive, {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+
+
+def _open_npz(path: str, choice: ColumnChoice, stack: ExitStack) -> tuple[ColumnChoice, list[Any]]:
+    """Open the arrays of features, labels, ids and payloads; labels and ids may be None."""
+    archive, members = _members(path, stack)
+    features, choice = npz_choice(list(members), choice, path)
     found: list[Any] = []
-    defaults = (("X", choice.features), ("y", choice.label), ("ids", choice.id))
-    for default, name in (*defaults, *((name, name) for name in choice.payload_columns)):
-        info = members.get(name or default)
-        if info is not None:
-            file = stack.enter_context(archive.open(info))
-            found.append(NpyHeader(file, info.file_size, f"{path}: array {name or default!r}"))
-        elif name or default == "X":
-            raise missing_column(repr(name or default), list(members), path)
-        else:
+    for name in (*features, choice.label, choice.id, *choice.payload_columns):
+        if name is None:
             found.append(None)
-    return found
+            continue
+        file = stack.enter_context(archive.open(members[name]))
+        found.append(NpyHeader(file, members[name].file_size, f"{path}: array {name!r}"))
+    return choice, found
 
 
 def read_npz(path: str, choice: ColumnChoice, rows: int) -> Iterator[Batch]:
     """Read the arrays of a .npz side by side."""
     refuse_thumbnails(choice, path)
     with ExitStack() as stack:
-        X, y, ids, *others = _open_npz(path, choice, stack)
+        choice, (X, y, ids, *others) = _open_npz(path, choice, stack)
         check_features(X.shape, X.dtype, X.where)
         arrays = dict(zip(choice.payload_columns, others, strict=True))
         row_bytes = _check_payloads(arrays, len(X), path)
@@ -100,4 +126,4 @@ def _check_payloads(arrays: dict[str, NpyHeader], n: int, path: str) -> int:
 def count_npz(path: str) -> int:
     """Return how many rows the header of array X in a .npz claims."""
     with ExitStack() as stack:
-        return len(_open_npz(path, ColumnChoice(), stack)[0])
+        return len(_open_npz(path, ColumnChoice(), stack)[1][0])

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from everhash.errors import InputError
 from everhash.sources.columns import ColumnChoice, arrow, location
+from everhash.wire.payloads import NotJsonError, shortened
 
 MAX_BATCH_BYTES = 32 << 20
 """Bytes of payloads and thumbnails in a batch, about: a column of videos must not fill memory."""
@@ -32,14 +33,12 @@ UNCHANGED = ("boolean", "integer", "string", "large_string", "string_view", "nul
 """Arrow types whose Python values are JSON values."""
 
 
-class _NotJsonError(Exception):
-    """A value that has no JSON form; the message names it."""
-
-
 def as_payloads(
     columns: Mapping[str, Any], choice: ColumnChoice, where: str, start: int
 ) -> list[Any] | None:
     """Return a payload a row: the value of one column, or an object of several.
+
+    A column is an Arrow array, or a list of values that are JSON already.
 
     The object leaves out gaps; a row with nothing but gaps has no payload. `where` and `start`,
     the number of the first row, are for error messages.
@@ -68,13 +67,15 @@ def as_column(array: NDArray[Any], where: str) -> Any:
 
 
 def _values(name: str, column: Any, where: str, start: int) -> list[Any]:
+    if isinstance(column, list):
+        return column
     types = arrow().types
     if any(getattr(types, f"is_{kind}")(column.type) for kind in UNCHANGED):
         return list(column.to_pylist())
     found: list[Any] = []
     try:
         found.extend(map(_value, column))  # extended one by one, so that its length is the row
-    except _NotJsonError as error:
+    except NotJsonError as error:
         at = location(where, name, start + len(found))
         hint = "leave the column out, or cast it to texts or numbers; images go into thumbnails"
         raise InputError(f"{at}expected a JSON value, got {error}", hint=hint) from None
@@ -90,7 +91,7 @@ def _value(scalar: Any) -> Any:
         return convert(scalar)
     if hasattr(scalar.type, "storage_type"):
         return _value(scalar.value)
-    raise _NotJsonError(f"{scalar.type!s:.80}")
+    raise NotJsonError(f"{scalar.type!s:.80}")
 
 
 def _same(scalar: Any) -> Any:
@@ -105,7 +106,7 @@ def _decimal(scalar: Any) -> str:
     try:
         return format(scalar.as_py(), "f")
     except ArithmeticError:  # more digits than its type allows: a damaged file
-        raise _NotJsonError(f"no {scalar.type}") from None
+        raise NotJsonError(f"no {scalar.type}") from None
 
 
 def _float(scalar: Any) -> float | None:
@@ -119,7 +120,7 @@ def _short_float(scalar: Any) -> float | None:
 
 def _finite(number: float) -> float | None:
     if math.isinf(number):
-        raise _NotJsonError("infinity")
+        raise NotJsonError("infinity")
     return None if math.isnan(number) else number
 
 
@@ -140,9 +141,7 @@ def _timestamp(scalar: Any) -> str | None:
 
 def _iso(value: int, unit: str) -> str | None:
     text = str(np.int64(value).view(f"M8[{unit}]"))
-    if text == "NaT":
-        return None
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return None if text == "NaT" else shortened(text)
 
 
 def _list(scalar: Any) -> list[Any]:
@@ -162,11 +161,11 @@ def _map(scalar: Any) -> dict[str, Any]:
 def _object(keys: list[Any], values: list[Any]) -> dict[str, Any]:
     for key in keys:
         if not isinstance(key, str):
-            raise _NotJsonError(f"a key {key!r:.80} that is not a text")
+            raise NotJsonError(f"a key {key!r:.80} that is not a text")
     made = dict(zip(keys, values, strict=True))
     if len(made) < len(keys):
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise _NotJsonError(f"key {twice!r:.80} twice")
+        raise NotJsonError(f"key {twice!r:.80} twice")
     return made
 
 

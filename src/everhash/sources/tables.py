@@ -6,39 +6,18 @@ All are read in record batches, so memory does not grow with the table.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from everhash.errors import FeatureTypeError, IdError, InputError, LabelError
 from everhash.sources.batch import Batch
-from everhash.sources.columns import (
-    ColumnChoice,
-    Kind,
-    arrow,
-    as_float32,
-    choose,
-    explained,
-    location,
-    ragged,
-)
-from everhash.sources.payload_values import MAX_BATCH_BYTES, as_payloads
+from everhash.sources.columns import ColumnChoice, Kind, Taken, arrow, choose, explained
+from everhash.sources.payload_values import MAX_BATCH_BYTES
+from everhash.sources.table_slices import TableSlice, is_type
 
 READ_AHEAD = 1 << 18
 """Bytes of a Parquet column read at a time; by default pyarrow holds the whole file."""
 
 PARQUET_ROWS = 100
 """Rows of a Parquet file read at a time with payloads or thumbnails, whose size is not known."""
-
-TYPES = {
-    "lists": ("list", "large_list", "fixed_size_list"),
-    "numbers": ("floating", "integer", "boolean"),
-    "labels": ("floating", "integer", "boolean", "string", "large_string", "string_view", "null"),
-    "ids": ("integer", "string", "large_string", "string_view"),
-    "the bytes of an image": ("binary", "large_binary", "fixed_size_binary", "binary_view", "null"),
-}
-"""Arrow types that can hold each of these."""
 
 
 def read_parquet(path: str, choice: ColumnChoice, rows: int) -> Iterator[Batch]:
@@ -48,10 +27,10 @@ def read_parquet(path: str, choice: ColumnChoice, rows: int) -> Iterator[Batch]:
 
     with explained(path, "parquet", pa.ArrowException), pa.OSFile(path) as file:
         table = ParquetFile(file, pre_buffer=False, buffer_size=READ_AHEAD)
-        features = choose(_kinds(table.schema_arrow), choice, path)
-        size = min(rows, PARQUET_ROWS) if choice.attached else rows
-        batches = table.iter_batches(size, columns=_needed(features, choice))
-        yield from convert(batches, features, choice, rows, path)
+        taken = choose(_kinds(table.schema_arrow), choice, path)
+        size = min(rows, PARQUET_ROWS) if taken.choice.attached else rows
+        batches = table.iter_batches(size, columns=taken.needed)
+        yield from convert(batches, taken, rows, path)
 
 
 def read_arrow(path: str, choice: ColumnChoice, rows: int) -> Iterator[Batch]:
@@ -59,12 +38,12 @@ def read_arrow(path: str, choice: ColumnChoice, rows: int) -> Iterator[Batch]:
     pa = arrow()
     with explained(path, "arrow", pa.ArrowException), pa.memory_map(path) as file:
         schema = _open_arrow(pa, file).schema
-        features = choose(_kinds(schema), choice, path)
-        needed = map(schema.names.index, _needed(features, choice))
+        taken = choose(_kinds(schema), choice, path)
+        needed = map(schema.names.index, taken.needed)
         reader = _open_arrow(pa, file, included_fields=sorted(needed))
         count = getattr(reader, "num_record_batches", None)
         batches = reader if count is None else map(reader.get_batch, range(count))
-        yield from convert(batches, features, choice, rows, path)
+        yield from convert(batches, taken, rows, path)
 
 
 def _open_arrow(pa: Any, file: Any, **options: Any) -> Any:
@@ -75,18 +54,23 @@ def _open_arrow(pa: Any, file: Any, **options: Any) -> Any:
     return (pa.ipc.open_file if is_file else pa.ipc.open_stream)(file, options=how)
 
 
-def _needed(features: list[str], choice: ColumnChoice) -> list[str]:
-    """Return all columns to read, each once."""
-    return list(dict.fromkeys([*features, *choice.others]))
-
-
 def read_stream(source: Any, choice: ColumnChoice, rows: int, where: str = "") -> Iterator[Batch]:
     """Read an object that exports Arrow data: a Table, a RecordBatchReader, a data frame."""
     pa = arrow()
     with explained(where or type(source).__name__, "a table", pa.ArrowException):
         reader = pa.RecordBatchReader.from_stream(source)
-        features = choose(_kinds(reader.schema), choice, where)
-        yield from convert(reader, features, choice, rows, where)
+        taken = choose(_kinds(reader.schema), choice, where)
+        yield from convert(reader, taken, rows, where)
+
+
+def file_columns(path: str) -> list[tuple[str, Kind]]:
+    """Return the columns of a Parquet or Arrow file, and what each holds."""
+    pa = arrow()
+    from pyarrow.parquet import read_schema
+
+    with explained(path, "a table", pa.ArrowException), pa.memory_map(path) as file:
+        is_parquet = path.lower().endswith(".parquet")
+        return _kinds(read_schema(file) if is_parquet else _open_arrow(pa, file).schema)
 
 
 def count_rows(path: str) -> int | None:
@@ -111,21 +95,20 @@ def _kinds(schema: Any) -> list[tuple[str, Kind]]:
 
 
 def _kind(kind: Any) -> Kind:
-    while hasattr(kind, "storage_type") or _is(kind, "dictionary"):
+    while hasattr(kind, "storage_type") or is_type(kind, "dictionary"):
         kind = kind.storage_type if hasattr(kind, "storage_type") else kind.value_type
-    if _is(kind, "lists"):
-        return "vectors" if _is(kind.value_type, "numbers") else "other"
-    return "numbers" if _is(kind, "numbers") and not _is(kind, "boolean") else "other"
+    if is_type(kind, "lists"):
+        return "vectors" if is_type(kind.value_type, "numbers") else "other"
+    if is_type(kind, "the bytes of an image") and not is_type(kind, "null"):
+        return "bytes"
+    if is_type(kind, "struct") and kind.get_field_index("bytes") >= 0:
+        return "bytes"
+    return "numbers" if is_type(kind, "numbers") and not is_type(kind, "boolean") else "other"
 
 
-def _is(kind: Any, what: str) -> bool:
-    return any(getattr(arrow().types, f"is_{name}")(kind) for name in TYPES.get(what, [what]))
-
-
-def convert(
-    batches: Iterable[Any], features: list[str], choice: ColumnChoice, rows: int, where: str
-) -> Iterator[Batch]:
+def convert(batches: Iterable[Any], taken: Taken, rows: int, where: str) -> Iterator[Batch]:
     """Convert record batches to batches of at most `rows` rows; fewer if payloads are large."""
+    features, choice = taken
     start, width = 0, None
     for table in _joined(batches, rows, choice.attached):
         row_bytes = _bytes(table, choice.attached) // max(table.num_rows, 1)
@@ -157,94 +140,3 @@ def _joined(batches: Iterable[Any], rows: int, attached: list[str]) -> Iterator[
 def _bytes(part: Any, columns: list[str]) -> int:
     """Return how many bytes some columns take."""
     return sum(part.column(name).nbytes for name in columns)
-
-
-class TableSlice(NamedTuple):
-    """Some rows of a table; `where` and `start` are for error messages."""
-
-    table: Any
-    where: str
-    start: int
-
-    def features(self, names: list[str], width: int | None) -> NDArray[np.float32]:
-        """Return (n, d) features from a column of vectors, of `width` if given, or of numbers."""
-        if len(names) == 1 and _is(self._column(names[0]).type, "lists"):
-            return self._vectors(names[0], width)
-        table = np.empty((len(names), self.table.num_rows), np.float32)
-        for j, name in enumerate(names):
-            table[j] = self._numbers(name, self._column(name))
-        return np.ascontiguousarray(table.T)
-
-    def labels(self, name: str) -> list[Any] | NDArray[Any]:
-        """Return a label a row: a set for a list, None for a null."""
-        column = self._column(name)
-        several = _is(column.type, "lists")
-        kind = column.type.value_type if several else column.type
-        self._expect(name, kind, "labels", LabelError)
-        if _is(kind, "numbers") and not several and not column.null_count:
-            return np.asarray(column.to_numpy(zero_copy_only=False))
-        values = column.to_pylist()
-        return [v if v is None else set(v) for v in values] if several else list(values)
-
-    def ids(self, name: str) -> list[int | str]:
-        """Return an id a row."""
-        column = self._column(name)
-        self._no_null(name, column, error=IdError)
-        self._expect(name, column.type, "ids", IdError)
-        return list(column.to_pylist())
-
-    def payloads(self, choice: ColumnChoice) -> list[Any] | None:
-        """Return a payload a row, or None if no column of payloads is named."""
-        columns = {name: self.table.column(name) for name in choice.payload_columns}
-        return as_payloads(columns, choice, self.where, self.start)
-
-    def thumbnails(self, name: str) -> list[bytes | None]:
-        """Return an image a row, from bytes or Hugging Face's struct of bytes and a path."""
-        column = self._column(name)
-        if _is(column.type, "struct") and column.type.get_field_index("bytes") >= 0:
-            import pyarrow.compute as pc
-
-            column = pc.struct_field(column, "bytes")
-        hint = "store the bytes of PNG, JPEG, GIF or WebP files; paths are not followed"
-        self._expect(name, column.type, "the bytes of an image", InputError, hint)
-        return list(column.to_pylist())
-
-    def _column(self, name: str) -> Any:
-        """Return a column without extension type and dictionary."""
-        chunks = self.table.column(name)
-        column = chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()
-        while hasattr(column, "storage"):
-            column = column.storage
-        if _is(column.type, "dictionary"):
-            is_view = _is(column.type.value_type, "string_view")  # pyarrow cannot decode it
-            return arrow().array(column.to_pylist()) if is_view else column.dictionary_decode()
-        return column
-
-    def _vectors(self, name: str, width: int | None) -> NDArray[np.float32]:
-        import pyarrow.compute as pc
-
-        column = self._column(name)
-        self._no_null(name, column)
-        lengths = pc.list_value_length(column).to_numpy()
-        d = int(lengths[0]) if width is None else width
-        if (lengths != d).any():
-            row = int(np.argmax(lengths != d))
-            raise ragged(location(self.where, name, self.start + row), d, int(lengths[row]))
-        return self._numbers(name, column.flatten(), d).reshape(len(column), d)
-
-    def _numbers(self, name: str, values: Any, width: int = 1) -> NDArray[np.float32]:
-        self._expect(name, values.type, "numbers", FeatureTypeError)
-        self._no_null(name, values, width)
-        return as_float32(values.to_numpy(zero_copy_only=False))
-
-    def _expect(
-        self, name: str, kind: Any, what: str, error: Any, hint: str = "name another, or cast it"
-    ) -> None:
-        if not _is(kind, what):
-            raise error(f"{location(self.where, name)}expected {what}, got {kind!s:.80}", hint=hint)
-
-    def _no_null(self, name: str, values: Any, width: int = 1, error: Any = InputError) -> None:
-        if values.null_count:
-            row = int(np.argmax(values.is_null().to_numpy(zero_copy_only=False))) // width
-            at = location(self.where, name, self.start + row)
-            raise error(f"{at}expected a value, got null", hint="drop or repair the row")

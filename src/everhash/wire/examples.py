@@ -29,18 +29,19 @@ REPORT = {
 }
 LAST = {"at": "2026-11-17T05:38:21+00:00", **REPORT, "entries_touched": 1, "bits_recomputed": 8}
 STATS = {
-    **{"entries": 4, "arrived": 5, "labelled": 3, "unlabelled": 1, "coded": 1, "read_only": 0},
+    **{"entries": 4, "arrived": 5, "labelled": 3, "unlabelled": 1, "coded": 1, "unrefreshable": 0},
     **{"labels": 2, "cycles": 1, "width": 8, "coding": "home", "keep_features": "all"},
     **{"likeness": True, "stale_bits": 0, "mapping_version": 104, "hasher_version": 104},
     **{"method": "everhash", "learned": RECORD, "dim": 4, "bits": 8, "bytes": 196608, "commit": 7},
     **{"last_refresh": LAST, "refreshing": False, "version": "0.1.0", "readonly": False},
+    **{"name": "c.ever"},
 }
-FIELDS = ("id", "score", "likeness", "label", "guess")
+FIELDS = ("id", "score", "likeness", "label", "guess", "payload")
 
 
 def _found(by: str, *matches: tuple[Any, ...]) -> dict[str, Any]:
-    """Return an answer to the cap: what `FIELDS` names of each match."""
-    found = [dict(zip(FIELDS, match, strict=True)) for match in matches]
+    """Return an answer to the cap: what `FIELDS` names of each match, payloads if there are."""
+    found = [dict(zip(FIELDS, match, strict=False)) for match in matches]
     return {"matches": [{"by": by, "novelty": 0.201, "found": found}], "columns": len(found)}
 
 
@@ -77,11 +78,11 @@ EXAMPLES = {
     "/update": Example({"rows": [BOOTS], "ids": ["sku-1"]}, {"updated": 1}),
     "/attach": Example({"ids": ["sku-2"], "payloads": [{"title": "straw hat"}]}, {"attached": 1}),
     "/search": Example(
-        {"rows": [CAP], "k": 2},
+        {"rows": [CAP], "k": 2, "payloads": True},
         _found(
             "meaning",
-            ("sku-2", 0.996, 0.975, "hats", None),
-            ("sku-3", 0.653, 1.0, None, "hats"),
+            ("sku-2", 0.996, 0.975, "hats", None, {"title": "straw hat"}),
+            ("sku-3", 0.653, 1.0, None, "hats", None),
         ),
     ),
     "/radius": Example(
@@ -136,6 +137,6 @@ EXAMPLES = {
     "/labels/drop": Example({"label": "headwear"}, {"entries": 1}),
     "/remove": Example({"ids": ["sku-2"]}, {"removed": 1}),
     "/live": Example(None, {"live": True}),
-    "/ready": Example(None, {"ready": True}),
+    "/ready": Example(None, {"ready": True, "readonly": False}),
 }
 """By path, in order."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.errors import IdError
+from everhash.stream import one_or_more
 
 Id = int | str
 IdList = list[Id] | NDArray[np.int64]
@@ -18,9 +19,14 @@ ID_CHARACTERS = 64
 
 
 def as_ids(values: Iterable[Any]) -> IdList:
-    """Return ids as plain values; raise if one of them cannot be an id."""
-    if isinstance(values, str | bytes):
-        raise IdError(f"expected a list of ids, got {values!r:.80}", hint="wrap it in a list")
+    """Return ids as plain values; raise if one of them cannot be an id. One alone is a list of one.
+
+    >>> as_ids("sku-17"), as_ids(range(2)).tolist()
+    (['sku-17'], [0, 1])
+    """
+    values = values.to_pylist() if hasattr(values, "to_pylist") else one_or_more(values)
+    if not isinstance(values, Iterable):
+        raise IdError(f"expected ids, got {type(values).__name__}", hint="pass a list of ids")
     if isinstance(values, np.ndarray) and values.dtype.kind == "i" and values.ndim == 1:
         return values.astype(np.int64)
     ids = [as_id(value) for value in values]

@@ -1,4 +1,4 @@
-"""Media types of bodies, and the forms that more than one side needs."""
+"""Media types of bodies, and a header that more than one side needs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ NPY = "application/x-npy"
 ARROW = "application/vnd.apache.arrow.stream"
 SQLITE = "application/vnd.sqlite3"
 EVENTS = "text/event-stream"
+PLACE = "Everhash-Place"
+"""The header that says where messages are read: a place of `everhash.places`."""
 
 
 def media_type(content_type: str) -> str:

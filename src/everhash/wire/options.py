@@ -8,9 +8,12 @@ import numpy as np
 
 from everhash import limits
 from everhash.errors import LimitError, OptionError
+from everhash.wire.ids import is_unicode
 
 WAYS = ("meaning", "likeness", "auto", "asymmetric", "hamming")
 """How entries are ranked; see `everhash.index.ways`."""
+TEXT_CHARACTERS = 256
+"""Characters of a text that entries are looked for by."""
 MAX_RADIUS = float(np.finfo(np.float32).max)
 """The largest float32: no distance is larger."""
 
@@ -27,8 +30,17 @@ def check_k(k: Any) -> int:
 def check_by(by: Any) -> str:
     """Return the name of a way of searching; raise if it is unknown."""
     if by not in WAYS:
-        raise OptionError(f"by={by!r:.40} is unknown", hint=f"choose from {', '.join(WAYS)}")
+        raise OptionError(f"by {by!r:.40} is unknown", hint=f"choose from {', '.join(WAYS)}")
     return str(by)
+
+
+def check_text(text: Any) -> str | None:
+    """Return the text that entries are looked for by; None for no text, and for an empty one."""
+    if text is not None and not (isinstance(text, str) and is_unicode(text)):
+        raise OptionError(f"text must be a text, got {text!r:.40}")
+    if text and len(text) > TEXT_CHARACTERS:
+        raise LimitError(f"a text of {len(text)} characters, at most {TEXT_CHARACTERS}")
+    return text or None
 
 
 def check_radius(r: Any) -> float:

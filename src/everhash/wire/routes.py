@@ -111,7 +111,7 @@ ROUTES = (
     ),
     Route(
         *("GET", "/entries", "read"),
-        "List entries in order of arrival.",
+        "List entries in order of arrival, or those that have a text or a label.",
         answer="EntriesPage",
     ),
     Route(

@@ -150,7 +150,7 @@ def test_rows_all_alike_teach_nothing_but_break_nothing() -> None:
 
 
 def test_a_single_label_is_refused() -> None:
-    with pytest.raises(LabelError, match="one label"):
+    with pytest.raises(LabelError, match="one class"):
         ShECC(bits=4).fit(ROWS, ["a"] * 4)
 
 

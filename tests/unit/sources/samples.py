@@ -177,7 +177,7 @@ def whole(source: Any, **options: Any) -> Rows:
         assert isinstance(batch, Batch)
         assert batch.X.dtype == np.float32
         assert batch.X.flags.c_contiguous
-        assert 0 < len(batch.X) <= options.get("rows", 10_000)
+        assert 0 < len(batch.X) <= options.get("batch_rows", 10_000)
         assert batch.y is None or len(batch.y) == len(batch.X)
         assert batch.ids is None or len(batch.ids) == len(batch.X)
     X = np.concatenate([batch.X for batch in batches]) if batches else np.empty((0, 0), np.float32)

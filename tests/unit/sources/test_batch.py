@@ -18,7 +18,7 @@ def test_a_batch_is_what_ingest_takes() -> None:
     assert (batch.payloads, batch.thumbnails) == (["a", "b", "c"], [GIF] * 3)
     (plain,) = read(table_of(text=["a"]))
     assert (plain.payloads, plain.thumbnails) == (None, None)
-    again = whole([batch, batch], rows=2)
+    again = whole([batch, batch], batch_rows=2)
     assert len(again) == 6
 
 
@@ -28,7 +28,7 @@ def test_some_rows_of_a_batch_keep_what_is_theirs(n: int, rows: int, data: st.Da
     table = table_of(i=list(range(n)), kind=[f"k{i}" for i in range(n)], pic=[GIF] * n)
     seen = 0
     for batch in read(
-        table, features="v", label="kind", id="i", payload="i", thumbnail="pic", rows=rows
+        table, features="v", label="kind", id="i", payload="i", thumbnail="pic", batch_rows=rows
     ):
         which = data.draw(st.lists(st.integers(0, len(batch.X) - 1), unique=True))
         some = batch.part(np.array(which, np.int64))

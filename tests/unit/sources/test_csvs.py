@@ -100,7 +100,7 @@ def test_a_csv_gives_numbers_booleans_and_texts(
     path = tmp_path / "a.csv"
     lines = (f"{cell},{i}\n" for i, cell in enumerate(cells))
     path.write_text("about,v\n" + "".join(lines), encoding="utf-8")
-    found = payloads(path, "about", rows=2)
+    found = payloads(path, "about", batch_rows=2)
     assert found == expected
     bools = [type(value) is bool for value in found]
     assert bools == [type(value) is bool for value in expected]

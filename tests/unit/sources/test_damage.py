@@ -40,7 +40,7 @@ def outcome(path: Path, options: dict[str, Any]) -> str:
     """Read a file that may be damaged; return the path if our error names it, or no text."""
     count_rows(path)
     try:
-        for batch in read(path, rows=5, **options):
+        for batch in read(path, batch_rows=5, **options):
             json.dumps(batch.payloads, allow_nan=False)
     except InputError as error:
         return str(error).partition(str(path))[1]

@@ -52,7 +52,7 @@ def test_only_a_part_of_a_file_is_held(kind: str, tmp_path: Path) -> None:
     path = write_large(kind, tmp_path / f"a.{kind}", n, d)
     label = None if kind in ("npy", "npz") else "kind"
     sizes: list[int] = []
-    batches = read(path, label=label, rows=1000)
+    batches = read(path, label=label, batch_rows=1000)
     peak = peak_memory(lambda: sizes.extend(len(batch.X) for batch in batches))
     assert sum(sizes) == n
     assert peak < n * d * 4 / 3
@@ -63,7 +63,7 @@ import sys
 import pyarrow as pa
 from everhash.sources import csvs, read
 csvs.BLOCK_BYTES = 1 << 16
-rows = sum(len(batch.X) for batch in read(sys.argv[1], label="kind", rows=2000))
+rows = sum(len(batch.X) for batch in read(sys.argv[1], label="kind", batch_rows=2000))
 print(rows, pa.default_memory_pool().max_memory())
 """
 
@@ -95,7 +95,7 @@ def test_heavy_columns_are_never_held_for_all_rows(
         for i in range(n):
             writer.write_table(pa.table({"v": [[float(i), 1.0]], "text": [document]}, schema))
     sizes: list[int] = []
-    batches = read(tmp_path / "a.parquet", payload="text", rows=1000)
+    batches = read(tmp_path / "a.parquet", payload="text", batch_rows=1000)
     peak = peak_memory(lambda: sizes.extend(len(batch.X) for batch in batches))
     assert sum(sizes) == n
     assert max(sizes) <= 30
@@ -119,4 +119,7 @@ def test_heavy_record_batches_and_arrays_are_cut(
 
 def test_light_columns_do_not_make_batches_smaller(tmp_path: Path) -> None:
     for path in written(table_of(text=["some words"] * 3000), tmp_path):
-        assert [len(batch.X) for batch in read(path, payload="text", rows=1500)] == [1500, 1500]
+        assert [len(batch.X) for batch in read(path, payload="text", batch_rows=1500)] == [
+            1500,
+            1500,
+        ]

@@ -21,7 +21,7 @@ from tests.unit.sources.samples import labels_of, payloads, refused, same, sampl
 def test_npy_of_any_order_and_byte_order(order: Any, dtype: str, tmp_path: Path) -> None:
     X = np.arange(12).reshape(6, 2).astype(dtype, order=order)
     np.save(tmp_path / "a.NPY.npy", X)
-    np.testing.assert_array_equal(whole(tmp_path / "a.NPY.npy", rows=4).X, X)
+    np.testing.assert_array_equal(whole(tmp_path / "a.NPY.npy", batch_rows=4).X, X)
 
 
 def test_an_empty_npy_is_no_batches(tmp_path: Path) -> None:
@@ -57,9 +57,9 @@ def test_arrays_of_an_npz_are_found_by_name(tmp_path: Path) -> None:
 def test_an_npz_gives_its_arrays(array: Any, expected: list[Any], tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", X=np.ones((3, 2)), about=array, n=[7, 8, 9])
     for rows in (1, 2, 10):
-        found = payloads(tmp_path / "a.npz", "about", features=None, rows=rows)
+        found = payloads(tmp_path / "a.npz", "about", features=None, batch_rows=rows)
         assert found == expected
-        both = payloads(tmp_path / "a.npz", ["n", "about"], features=None, rows=rows)
+        both = payloads(tmp_path / "a.npz", ["n", "about"], features=None, batch_rows=rows)
         assert both[0] == {"n": 7, "about": expected[0]}
 
 
@@ -76,7 +76,7 @@ def test_an_array_of_an_npz_may_have_two_uses(tmp_path: Path) -> None:
         ({"Z": np.ones((2, 2))}, {}, InputError, "no column 'X' .*'Z'"),
         ({"X": np.ones((2, 2))}, {"label": "kind"}, InputError, "no column 'kind'"),
         ({"X": np.ones(2)}, {}, InputError, r"array 'X': expected a 2-d .* shape \(2,\)"),
-        ({"X": np.array([["a"]])}, {}, FeatureTypeError, "array 'X': expected numbers .*U1"),
+        ({"X": np.array([["a"]])}, {}, FeatureTypeError, "array 'X': features must be numbers.*U1"),
         ({"X": np.ones((2, 2)), "y": [1]}, {}, LabelError, "2 rows but 1 labels"),
         ({"X": np.ones((2, 2)), "y": 1}, {}, LabelError, "2 rows but 0 labels"),
         ({"X": np.ones((2, 2)), "ids": [1]}, {}, IdError, "2 rows but 1 ids"),

@@ -42,7 +42,7 @@ IN_MEMORY: dict[str, tuple[pa.Array, list[Any]]] = {
 def test_a_value_becomes_json(kind: str) -> None:
     column, expected = (PLAIN | IN_MEMORY)[kind]
     for rows in (1, 2, 10):
-        found = payloads(table_of(about=column), "about", rows=rows)
+        found = payloads(table_of(about=column), "about", batch_rows=rows)
         assert found == expected
         assert json.loads(json.dumps(found, allow_nan=False)) == expected
         assert [type(value) for value in found] == [type(value) for value in expected]
@@ -52,7 +52,7 @@ def test_a_value_becomes_json(kind: str) -> None:
 def test_a_payload_is_the_same_from_every_kind_of_table(kind: str, tmp_path: Path) -> None:
     column, expected = PLAIN[kind]
     for path in written(table_of(about=column), tmp_path):
-        assert payloads(path, "about", rows=2) == expected, path.name
+        assert payloads(path, "about", batch_rows=2) == expected, path.name
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), min_size=1, max_size=20)
@@ -80,12 +80,12 @@ def test_any_payload_is_the_same_from_every_format(data: st.DataObject, tmp_path
         writer.writerows(zip(range(n), *values.values(), strict=True))
     expected = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
     for path in (*written(table, tmp_path), tmp_path / "a.npz", tmp_path / "a.csv"):
-        found = payloads(path, list(values), rows=rows)
+        found = payloads(path, list(values), batch_rows=rows)
         assert found == expected, path.name
         types = [[type(value) for value in row.values()] for row in found]
         assert types == [[type(value) for value in row.values()] for row in expected], path.name
         for name, column in values.items():
-            assert payloads(path, name, rows=rows) == column
+            assert payloads(path, name, batch_rows=rows) == column
 
 
 def test_several_columns_are_an_object_without_gaps() -> None:
@@ -126,7 +126,7 @@ def test_a_value_without_json_is_refused_with_its_column_and_row(kind: str, tmp_
     table = table_of(about=column)
     path = write_ipc(table, tmp_path / "a.arrow")
     for rows in (1, 10):
-        options: Any = {"features": "v", "rows": rows}
+        options: Any = {"features": "v", "batch_rows": rows}
         refused(InputError, f"^column 'about', row 1: .*{says}", table, payload="about", **options)
         says_where = f"^{path}: column 'about', row 1: .*{says}"
         refused(InputError, says_where, path, payload=["about"], **options)

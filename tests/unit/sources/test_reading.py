@@ -37,7 +37,7 @@ def test_batches_of_any_size_put_together_are_the_whole(
 ) -> None:
     expected = sample(n, d)
     source, options = SOURCES[kind](expected, tmp_path)
-    same(whole(source, rows=rows, **options), expected)
+    same(whole(source, batch_rows=rows, **options), expected)
 
 
 FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -88,7 +88,7 @@ def test_labels_and_ids_come_only_where_they_are_named(kind: str, tmp_path: Path
 def test_large_batches_are_cut_and_empty_ones_are_skipped() -> None:
     X = np.arange(20, dtype=np.float32).reshape(10, 2)
     items = [(X[:0], []), (X, list(range(10))), (X[:0], [])]
-    assert [len(batch.X) for batch in read(items, rows=4)] == [4, 4, 2]
+    assert [len(batch.X) for batch in read(items, batch_rows=4)] == [4, 4, 2]
 
 
 @pytest.mark.parametrize("name", ["table", "npy", "arrays", "csv"])
@@ -141,13 +141,12 @@ def test_no_rows_are_no_batches(kind: str, tmp_path: Path) -> None:
         ((iter([]), [1]), {}, InputError, "expected a list of rows, got list_iterator"),
         (np.ones(3), {}, InputError, r"2-d .* shape \(3,\)"),
         (np.ones((2, 2, 2)), {}, InputError, r"2-d .* shape \(2, 2, 2\)"),
-        (np.array([["a"]]), {}, FeatureTypeError, "got <U1"),
-        (np.array([[1 + 2j]]), {}, FeatureTypeError, "got complex"),
+        (np.array([["a"]]), {}, FeatureTypeError, "must be numbers.*'a'"),
+        (np.array([[1 + 2j]]), {}, InputError, "Complex data not supported"),
         (np.ones((2, 2)), {"label": "y"}, InputError, "names of columns"),
         (([[1, 2], [3]], None), {}, InputError, "row 1: expected 2 .* got 1"),
-        (([[1, 2], [3, None]], None), {}, InputError, "row 1: .*None"),
         (([[1, 2], None], None), {}, InputError, "row 1: .*None"),
-        (([[1, 2], ["a", 4]], None), {}, FeatureTypeError, "expected numbers"),
+        (([[1, 2], ["a", 4]], None), {}, FeatureTypeError, "must be numbers"),
         ((np.ones((2, 2)), [1]), {}, LabelError, "2 rows but 1 labels"),
         ((np.ones((2, 2)), [1, 2], [1]), {}, IdError, "2 rows but 1 ids"),
         ((np.ones((2, 2)), None, [1, None]), {}, IdError, "row 1: .*None"),
@@ -165,8 +164,8 @@ def test_no_rows_are_no_batches(kind: str, tmp_path: Path) -> None:
         ([{"v": [1, 2]}, {"v": [1]}], {}, InputError, "row 1: expected 2 .* got 1"),
         ([{"v": [1, 2], "k": "a"}], {"label": "l"}, InputError, "no column 'l' .*'v', 'k'"),
         ({"k": ["a", "b"]}, {}, InputError, "no column of numbers"),
-        (np.ones((2, 2)), {"rows": 0}, OptionError, "rows"),
-        (np.ones((2, 2)), {"rows": 2.5}, OptionError, "rows"),
+        (np.ones((2, 2)), {"batch_rows": 0}, OptionError, "rows"),
+        (np.ones((2, 2)), {"batch_rows": 2.5}, OptionError, "rows"),
     ],
 )
 def test_what_is_no_source_is_refused(

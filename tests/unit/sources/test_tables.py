@@ -40,7 +40,7 @@ def test_an_extension_type_is_read_as_what_it_stores() -> None:
 @pytest.mark.parametrize("kind", ["arrow file", "arrow stream", "record batches", "table"])
 def test_small_record_batches_are_put_together(kind: str, tmp_path: Path) -> None:
     source, options = SOURCES[kind](sample(40), tmp_path)
-    batches = read(source, features=options["features"], rows=20)
+    batches = read(source, features=options["features"], batch_rows=20)
     assert [len(batch.X) for batch in batches] == [20, 20]
 
 
@@ -53,7 +53,7 @@ def test_dictionaries_may_differ_between_record_batches(tmp_path: Path) -> None:
         for table in tables:
             writer.write_table(table)
     for rows in (1, 3, 10):
-        found = whole(tmp_path / "a.arrow", label="kind", rows=rows).y
+        found = whole(tmp_path / "a.arrow", label="kind", batch_rows=rows).y
         assert found == ["a", "b", "c", None, "b", "a"]
 
 
@@ -63,7 +63,7 @@ def test_slices_and_chunks_of_a_table_are_read_right() -> None:
         table = pa.concat_tables([rows.table(kind).slice(3, 5), rows.table(kind).slice(11, 2)])
         at = [*range(3, 8), 11, 12]
         expected = Rows(rows.X[at], [rows.y[i] for i in at], [rows.ids[i] for i in at])
-        same(whole(table, rows=3, **NAMES), expected)
+        same(whole(table, batch_rows=3, **NAMES), expected)
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def test_labels_of_every_type(column: pa.Array, expected: list[Any], tmp_path: P
     table = pa.table({"v": [[1.0], [2.0]], "kind": column})
     source = write_ipc(table, tmp_path / "a.arrow", size=1)
     for rows in (1, 2):
-        assert whole(source, features="v", label="kind", rows=rows).y == expected
-        assert whole(table, features="v", label="kind", rows=rows).y == expected
+        assert whole(source, features="v", label="kind", batch_rows=rows).y == expected
+        assert whole(table, features="v", label="kind", batch_rows=rows).y == expected
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_thumbnails_come_as_bytes(column: pa.Array, tmp_path: Path) -> None:
     table = table_of(pic=column)
     assert thumbnails(table, "pic") == [GIF, None]
     path = write_ipc(table, tmp_path / "a.arrow")
-    assert thumbnails(path, "pic", rows=1) == [GIF, None]
+    assert thumbnails(path, "pic", batch_rows=1) == [GIF, None]
 
 
 def test_a_struct_without_bytes_is_no_thumbnail_and_a_null_has_none() -> None:
@@ -130,7 +130,7 @@ def test_a_struct_without_bytes_is_no_thumbnail_and_a_null_has_none() -> None:
 def test_thumbnails_are_the_same_from_every_kind_of_table(tmp_path: Path) -> None:
     for path in written(table_of(pic=[GIF, None, GIF] * 5), tmp_path):
         for rows in (1, 4, 100):
-            assert thumbnails(path, "pic", rows=rows) == [GIF, None, GIF] * 5
+            assert thumbnails(path, "pic", batch_rows=rows) == [GIF, None, GIF] * 5
 
 
 def test_a_text_is_no_thumbnail_and_paths_are_not_followed(tmp_path: Path) -> None:
@@ -185,10 +185,10 @@ def test_a_table_that_cannot_be_used_is_named(
 ) -> None:
     table = pa.table(columns)
     path = str(write_parquet(table, tmp_path / "a.parquet"))
-    refused(error, f"^{path}: .*{says}", path, rows=rows, **options)
+    refused(error, f"^{path}: .*{says}", path, batch_rows=rows, **options)
     path = str(write_ipc(table, tmp_path / "a.arrow", pa.ipc.new_stream, size=1))
-    refused(error, f"^{path}: .*{says}", path, rows=rows, **options)
-    refused(error, f"^{says}", table, rows=rows, **options)
+    refused(error, f"^{path}: .*{says}", path, batch_rows=rows, **options)
+    refused(error, f"^{says}", table, batch_rows=rows, **options)
 
 
 def test_the_row_of_a_fault_is_that_of_the_file(tmp_path: Path) -> None:
@@ -197,5 +197,6 @@ def test_the_row_of_a_fault_is_that_of_the_file(tmp_path: Path) -> None:
         table = pa.table({"v": [*lists, fault, *lists]})
         path = write_parquet(table, tmp_path / "a.parquet", 30)
         for rows in (1, 7, 1000):
-            refused(InputError, f"row 100: .*{says}", path, rows=rows)
-            refused(InputError, "row 100: ", table.to_pylist(), rows=rows)
+            refused(InputError, f"row 100: .*{says}", path, batch_rows=rows)
+            if fault != [1.0, None]:  # a gap in a list is NaN, which `as_rows` refuses
+                refused(InputError, "row 100: ", table.to_pylist(), batch_rows=rows)

@@ -100,7 +100,7 @@ class BoostedCodewords(BatchMethod):
         words, bits = self._words.rows, self._word_bits
         if len(words) < 2:
             raise LabelError(
-                "there is only one label, and two are needed", hint="pass rows of two labels"
+                "all rows are of one class, and two labels are needed", hint="give rows of both"
             )
         D = first_weights(labels, len(words))
         for bit in range(bits):

@@ -90,7 +90,9 @@ class SSH(BatchMethod):
     def _fit_rows(self, rows: Floats, labels: Labels, report: Report) -> None:
         """Learn from labelled rows, and from all rows how they are spread."""
         if len(labels.rows) == 0:
-            raise LabelError(f"{self.method} learns from labels, and no row has one", hint="pass y")
+            raise LabelError(
+                f"{self.method} learns from labels, and no row has one", hint="give rows labels"
+            )
         self.mean_ = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
         every = unit_rows(rows, self.mean_).astype(np.float64)
         spread = self._begun["eta"] * (every.T @ every) / len(every)

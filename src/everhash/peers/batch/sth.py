@@ -78,7 +78,9 @@ class STH(ThresholdMethod):
         """Find codes of the rows, then a function for each bit."""
         bits = self._begun["bits"]
         if bits >= len(Z):
-            raise OptionError(f"bits must be below {len(Z)}, the rows with labels, got {bits}")
+            raise OptionError(
+                f"bits must be below the rows with labels, {len(Z)} sample(s), got {bits}"
+            )
         order = labels.argsort(kind="stable")
         Z, labels = Z[order], labels[order]
         rng = seeds.generator(self._begun["random_state"], seeds.ROTATION)
