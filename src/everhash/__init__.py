@@ -91,11 +91,15 @@ _HOMES = {
     "verify": "everhash.collection.verification",
 }
 _MODULES = {"checks", "errors", "metrics", "peers"}
+_ESTIMATORS = {"OnlineHasher", "load_hasher"}
+"""What brings scikit-learn with it; see `everhash.estimator`."""
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"everhash.{name}")
+    if name in _ESTIMATORS:
+        import_module("everhash.estimator").join_sklearn()
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'everhash' has no attribute {name!r}")

@@ -15,24 +15,29 @@
     ├── UnknownNameError (KeyError)     an unknown label or name
     │   └── UnknownIdError              an id that no entry has
     ├── NotFittedError (ValueError, AttributeError)   used before any row was learned
-    ├── NotOnlineError (TypeError)      a stream for a method that needs all rows at once
+    ├── NotOnlineError (TypeError, AttributeError)   a stream for a method that needs all rows
     ├── ModelFileError (ValueError)     a model file that is damaged, foreign or hostile
     ├── CollectionFileError (ValueError)   a collection's file that is damaged, foreign or hostile
     ├── StoreError (OSError)            a file that could not be read or written
     │   ├── DiskFullError               no space left on the disk
     │   ├── LockedError                 another process writes to the collection
-    │   └── ReadOnlyError               a write to a collection opened for reading, or closed
+    │   ├── ReadOnlyError               a write to a collection opened for reading
+    │   └── ClosedError                 a call to a collection that was closed
     ├── ServiceError (ConnectionError)  a service that cannot be reached, or fails to answer
     └── DataMissingError (FileNotFoundError)          a dataset that is not on this machine
 
-The message says what was expected and what was given, `hint` what to do. A call that raises one has
-changed nothing, with one exception: after a `ServiceError` a write may have been applied, as a
-whole. `EXIT_CODES` maps each class to the exit status of the command line.
+`message` says what was expected and what was given, `hint` what to do. Their templates may name
+calls and options as `everhash.places` describes; `told` writes them for the place where they are
+read. A call that raises one has changed nothing, with one exception: after a `ServiceError` a write
+may have been applied, as a whole. `EXIT_CODES` maps each class to the exit status of the command
+line.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
+
+from everhash.places import Place, told
 
 
 class EverhashError(Exception):
@@ -43,8 +48,26 @@ class EverhashError(Exception):
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message_template = message
+        self.hint_template = hint
+
+    @property
+    def message(self) -> str:
+        """What was expected and what was given, in the words of Python."""
+        return told(self.message_template, "python")
+
+    @property
+    def hint(self) -> str:
+        """What to do, in the words of Python; empty where there is nothing to say."""
+        return told(self.hint_template, "python")
+
+    def told(self, place: Place) -> EverhashError:
+        """Return this error in the words of a place: message and hint as people write it there."""
+        error = type(self).__new__(type(self))  # not the constructor, which makes the message anew
+        vars(error).update(vars(self))
+        message, hint = told(self.message_template, place), told(self.hint_template, place)
+        EverhashError.__init__(error, message, hint=hint)
+        return error
 
     def __str__(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message
@@ -67,7 +90,7 @@ class DimensionError(InputError):
         self, *, expected: int, got: int, what: str = "features", owner: str = "this hasher"
     ) -> None:
         super().__init__(
-            f"X has {got} {what}, but {owner} is expecting {expected} {what} as input",
+            f"{{say X has}} {got} {what}, but {owner} is expecting {expected} {what} as input",
             hint="embed the data as before, or start a new one",
         )
         self.expected = expected
@@ -82,7 +105,7 @@ class NotFiniteError(InputError):
     def __init__(self, *, row: int) -> None:
         super().__init__(
             f"row {row} holds NaN, infinity or a value beyond 1e37",
-            hint="drop or repair the row; nothing of this batch was used",
+            hint="drop or repair the row",
         )
         self.row = row
 
@@ -112,10 +135,12 @@ class DuplicateIdError(InputError):
 
     carries = ("id",)
 
-    def __init__(self, value: int | str) -> None:
+    def __init__(self, value: int | str, *, twice: bool = False) -> None:
         super().__init__(
-            f"id {value!r} is taken",
-            hint="upsert replaces an entry, remove frees its id; nothing was added",
+            f"id {value!r} is {'given twice' if twice else 'taken'}",
+            hint="give each entry an id of its own; nothing was added"
+            if twice
+            else "{say taken}; nothing was added",
         )
         self.id = value
 
@@ -144,7 +169,7 @@ class UnknownIdError(UnknownNameError):
     carries = ("id",)
 
     def __init__(self, value: int | str) -> None:
-        super().__init__(f"no entry has id {value!r}", hint="nothing was changed")
+        super().__init__(f"no entry has id {value!r}", hint="{call entries} lists entries")
         self.id = value
 
 
@@ -152,17 +177,16 @@ class NotFittedError(EverhashError, ValueError, AttributeError):
     """A hasher was used before it learned a row."""
 
     def __init__(self) -> None:
-        super().__init__("this hasher has not seen a row yet", hint="call partial_fit(X, y) first")
+        super().__init__("this hasher has not seen a row yet", hint="{say learn first}")
 
 
-class NotOnlineError(EverhashError, TypeError):
+class NotOnlineError(EverhashError, TypeError, AttributeError):
     """A stream was given to a method that needs all its rows at once."""
 
     def __init__(self, method: str) -> None:
         super().__init__(
             f"{method} is a batch method: it learns from all rows at once",
-            hint="call fit(X, y) with all of them; 'everhash' and the other online methods learn "
-            "from a stream",
+            hint="{say all rows}",
         )
 
 
@@ -187,7 +211,11 @@ class LockedError(StoreError):
 
 
 class ReadOnlyError(StoreError):
-    """A write to a collection that was opened for reading, or a call after `close`."""
+    """A write to a collection that was opened for reading."""
+
+
+class ClosedError(StoreError):
+    """A call to a collection after `close`."""
 
 
 class ServiceError(EverhashError, ConnectionError):
@@ -203,6 +231,10 @@ class DataMissingError(EverhashError, FileNotFoundError):
 
 class CodebookWarning(UserWarning):
     """A cycle has more labels than there are distinct words, so words are reused."""
+
+
+class LabelWarning(UserWarning):
+    """Labels that may be meant otherwise: -1, which means "no label" elsewhere."""
 
 
 EXIT_CODES: dict[type[EverhashError], int] = {

@@ -8,6 +8,7 @@ import pytest
 
 from everhash import errors
 from everhash.errors import EverhashError
+from everhash.places import PLACES
 
 RAISED: list[EverhashError] = [
     errors.DimensionError(expected=3, got=4),
@@ -22,7 +23,18 @@ RAISED: list[EverhashError] = [
 
 @pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
 def test_carries_names_every_value_of_an_error(error: EverhashError) -> None:
-    assert set(vars(error)) == {"message", "hint", *error.carries}
+    assert set(vars(error)) == {"message_template", "hint_template", *error.carries}
+
+
+@pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
+def test_every_error_can_be_told_in_every_place(error: EverhashError) -> None:
+    for place in PLACES:
+        there = error.told(place)
+        assert type(there) is type(error)
+        assert "{" not in str(there)
+        assert [getattr(there, name) for name in error.carries] == [
+            getattr(error, name) for name in error.carries
+        ]
 
 
 def test_errors_with_a_constructor_of_their_own_are_all_tried_above() -> None:
@@ -33,3 +45,16 @@ def test_errors_with_a_constructor_of_their_own_are_all_tried_above() -> None:
 
 def test_an_error_without_values_carries_none() -> None:
     assert errors.LabelError("no label").carries == ()
+
+
+def test_an_error_is_told_in_the_words_of_the_place_where_it_is_read() -> None:
+    error = errors.DuplicateIdError("cat")
+    assert str(error).endswith(
+        "(upsert() replaces an entry, remove() frees its id; nothing was added)"
+    )
+    there = error.told("http")
+    assert isinstance(there, errors.DuplicateIdError)
+    assert there.id == "cat"
+    assert there.hint.startswith("POST /upsert replaces an entry")
+    assert error.told("cli").hint.startswith("`everhash remove` frees it")
+    assert error.hint_template.startswith("{say taken}")  # the error itself is as it was

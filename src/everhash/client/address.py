@@ -42,7 +42,10 @@ class Address:
         if parts.scheme not in PORTS or not host:
             raise OptionError(f"{_shown(url)} is no http or https URL", hint=EXAMPLE)
         if "@" in parts.netloc or parts.query or parts.fragment:
-            raise OptionError("a URL with a user, a query or a fragment", hint="pass key= instead")
+            raise OptionError(
+                "a URL with a user, a query or a fragment",
+                hint="a key has another place: {say key}",
+            )
         port = PORTS[parts.scheme] if port is None else port
         return cls(parts.scheme, host, port, parts.path.rstrip("/"))
 
@@ -74,7 +77,7 @@ def check_key(key: Any, address: Address, *, insecure: bool) -> str | None:
     if not (address.keeps_secrets or insecure):
         raise OptionError(
             f"a key sent to {address} can be read on the way",
-            hint="use https, or insecure=True in a network you trust",
+            hint="{say insecure}",
         )
     return key
 

@@ -23,7 +23,7 @@ from everhash.wire.values import read_count, read_flag, read_list, read_number, 
 
 MAX_ENTRIES = 2**31
 """Entries that can have arrived."""
-OF_SERVICE = ("version", "readonly")
+OF_SERVICE = ("version", "readonly", "name")
 """What of a service's stats a collection's own have not."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import Any
 
 from everhash.client import answers
@@ -34,31 +34,34 @@ def read_all(session: Session, path: str, field: str, ids: list[Id]) -> list[Any
 
 def picture_of(session: Session, name: Id) -> bytes:
     """Return the thumbnail of an entry."""
-    kind = "str" if isinstance(name, str) else "int"
-    call = ApiCall("/thumbnail", accept="image/*", query={"id": name, "kind": kind})
+    query = {"id": json.dumps(name), "json": True}
+    call = ApiCall("/thumbnail", accept="image/*", query=query)
     with session.open(call) as response, session.reading():
         return answers.picture_of(session.read(response))
 
 
-def page_of(
-    session: Session, start: int, limit: int, stop: int | None, *, unlabelled: bool
-) -> Page:
+def page_of(session: Session, start: int, limit: int, wanted: Mapping[str, Any]) -> Page:
     """Return entries, asked for as many at a time as the service sends."""
-    until: dict[str, Any] = {} if stop is None else {"stop": max(0, stop)}
     entries: list[Entry] = []
     place: int | None = start
     while place is not None and len(entries) < limit:
-        most = min(limit - len(entries), session.limits.page)
-        page = session.call(
-            "/entries", start=place, limit=most, codes=True, unlabelled=unlabelled, **until
-        )
-        with session.reading():
-            said = read_list(page["entries"])
-            entries += [answers.entry_of(one) for one in said]
-            if page["next"] is not None and len(said) != most:
-                raise ValueError("a page that is short, and not the last")
-            place = answers.next_page(place + len(said), page["next"])
+        found, place = part_of(session, place, limit - len(entries), wanted)
+        entries += found
     return Page(entries, place)
+
+
+def part_of(session: Session, start: int, limit: int, wanted: Mapping[str, Any]) -> Page:
+    """Return the entries that one request brings, and where to go on."""
+    most = min(limit, session.limits.page)
+    page = session.call("/entries", start=start, limit=most, codes=True, **wanted)
+    with session.reading():
+        said = read_list(page["entries"])
+        entries = [answers.entry_of(one) for one in said]
+        if len(said) > most or (
+            page["next"] is not None and len(said) < most and "text" not in wanted
+        ):
+            raise ValueError("a page that is too long, or short and not the last")
+        return Page(entries, answers.next_page(start + max(1, len(said)), page["next"]))
 
 
 def labels_of(session: Session, start: int, stop: int | None) -> list[LabelInfo]:

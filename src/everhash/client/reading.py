@@ -61,20 +61,37 @@ class RemoteReading:
             for name, (payload, has_picture) in zip(names, attached, strict=True)
         ]
 
-    def entries(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
+    def entries(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        text: str | None = None,
+        label: Hashable = None,
+    ) -> Iterator[Entry]:
         """Go through entries in order of arrival: those from number `start` up to `stop`."""
         check_page(start)
+        wanted = requests.listing_query(stop, text, label)
         place: int | None = start
         while place is not None:
-            found, place = self.page(place, self._limits.page, stop)
+            found, place = paging.part_of(self._session, place, self._limits.page, wanted)
             yield from found
 
     def page(
-        self, start: int = 0, limit: int = 100, stop: int | None = None, *, unlabelled: bool = False
+        self,
+        start: int = 0,
+        limit: int = 100,
+        stop: int | None = None,
+        *,
+        unlabelled: bool = False,
+        text: str | None = None,
+        label: Hashable = None,
     ) -> Page:
-        """Return entries in order of arrival, and where to go on; see `Index.page`."""
+        """Return entries in order of arrival, and where to go on; see `Collection.page`."""
         check_page(start, limit)
-        return paging.page_of(self._session, start, limit, stop, unlabelled=unlabelled)
+        wanted = requests.listing_query(stop, text, label)
+        wanted["unlabelled"] = bool(unlabelled)
+        return paging.page_of(self._session, start, limit, wanted)
 
     def labels(self, start: int = 0, stop: int | None = None) -> list[LabelInfo]:
         """Return labels in order of arrival, from number `start` up to `stop`: how each stands."""
@@ -114,7 +131,7 @@ class RemoteReading:
 
     def search_like(
         self,
-        entries: Iterable[Any],
+        like: Iterable[Any],
         k: int = 10,
         by: str = "meaning",
         *,
@@ -126,7 +143,7 @@ class RemoteReading:
         payloads: bool = False,
     ) -> Matches:
         """Return the best entries for entries, given by their ids; see `Index.search_like`."""
-        names, flags = requests.ids_of(entries), _flags(unlabelled, exact, explain, payloads)
+        names, flags = requests.ids_of(like), _flags(unlabelled, exact, explain, payloads)
         options = {"k": check_k(k), "by": by, **flags, **requests.filters_json(labels, ids)}
         calls = requests.entry_search_calls(names, options, self._limits)
         return self._find(calls, len(names), options)

@@ -11,6 +11,7 @@ from everhash.client.reading import RemoteReading
 from everhash.client.session import Session
 from everhash.client.snapshots import write_snapshot
 from everhash.client.writing import RemoteWriting
+from everhash.places import Place
 
 
 class RemoteCollection(RemoteWriting, RemoteReading):
@@ -32,7 +33,7 @@ class RemoteCollection(RemoteWriting, RemoteReading):
         write_snapshot(Path(path), self._session)
 
     def close(self) -> None:
-        """Let go of the service. Calls after this raise `ReadOnlyError`."""
+        """Let go of the service. Calls after this raise `ClosedError`."""
         self._session.close()
 
     def __enter__(self) -> Self:
@@ -57,10 +58,17 @@ def connect(
             64 KiB that came; also for a service that is starting or busy.
         insecure: send the key over plain http to another machine.
     """
+    return connect_from("python", url, key, timeout, insecure=insecure)
+
+
+def connect_from(
+    place: Place, url: str, key: str | None = None, timeout: float = 60, *, insecure: bool = False
+) -> RemoteCollection:
+    """Do what `connect` does, with errors in the words of a place."""
     address = Address.of(url)
     seconds = check_timeout(timeout)
     secret = check_key(key, address, insecure=insecure)
-    session = Session(address, secret, seconds)
+    session = Session(address, secret, seconds, place)
     try:
         remote = RemoteCollection(session)
         len(remote)  # fails here if the service is not ready, or the key is unknown

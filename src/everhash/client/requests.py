@@ -20,11 +20,12 @@ from everhash.codes import Codes
 from everhash.collection.attachments import as_blobs
 from everhash.errors import IdError, InputError, LabelError, OptionError, UnknownNameError
 from everhash.index.ids import Ids
-from everhash.stream import Labels, as_label, as_labels, as_rows
+from everhash.stream import Labels, as_label, as_labels, as_rows, one_or_more
 from everhash.wire.arrow import write_rows
 from everhash.wire.ids import Id, as_ids, plain_ids
 from everhash.wire.labels import label_to_json
 from everhash.wire.media import ARROW, JSON, NPY
+from everhash.wire.options import check_text
 
 FEW = 8
 """Rows that go as JSON, which is no slower for them and which anybody can read."""
@@ -226,10 +227,20 @@ def filters_json(labels: Iterable[Hashable] | None, ids: Iterable[Any] | None) -
     """Return what narrows a search, as JSON has it."""
     content: dict[str, Any] = {}
     if labels is not None:
-        content["labels"] = [known_label(label) for label in labels]
+        content["labels"] = [known_label(label) for label in one_or_more(labels)]
     if ids is not None:
-        content["within"] = ids_of(ids)
+        content["ids"] = ids_of(ids)
     return content
+
+
+def listing_query(stop: int | None, text: str | None, label: Hashable) -> dict[str, Any]:
+    """Return which entries a listing has, as the query string says it."""
+    query: dict[str, Any] = {} if stop is None else {"stop": max(0, stop)}
+    if (asked := check_text(text)) is not None:
+        query["text"] = asked
+    if label is not None:
+        query |= {"label": json.dumps(known_label(label)), "json": True}
+    return query
 
 
 def known_label(label: Any) -> Any:
@@ -237,9 +248,7 @@ def known_label(label: Any) -> Any:
     try:
         return label_to_json(as_label(label))
     except InputError:  # so no entry can have it
-        raise UnknownNameError(
-            f"label {label!r} has not been seen", hint="labels_ lists those that have"
-        ) from None
+        raise UnknownNameError(f"label {label!r} has not been seen", hint="{say labels}") from None
 
 
 def search_calls(
@@ -281,7 +290,7 @@ def entry_search_calls(
     accept = JSON if options["explain"] else ARROW
     for start in range(0, max(1, len(ids)), limits.queries):
         part = ids[start : start + limits.queries]
-        yield ApiCall("/search", as_json({"ids": part, **options}), accept=accept)
+        yield ApiCall("/search", as_json({"like": part, **options}), accept=accept)
 
 
 def _npy(rows: NDArray[np.float32]) -> bytes:

@@ -19,8 +19,9 @@ import everhash
 from everhash.client.address import Address
 from everhash.client.deadline import Deadline, DeadlineTransport
 from everhash.client.remote_errors import error_from, printable
-from everhash.errors import EverhashError, ReadOnlyError, ServiceError
-from everhash.wire.media import JSON, media_type
+from everhash.errors import ClosedError, EverhashError, ServiceError
+from everhash.places import Place
+from everhash.wire.media import JSON, PLACE, media_type
 from everhash.wire.routes import route_of
 from everhash.wire.values import read_count
 
@@ -29,7 +30,7 @@ MAX_ANSWER = 256 << 20
 PAUSE = 1.0
 """Seconds until a service that is busy, or still starting, is asked again."""
 FOREIGN = "is that the address of an everhash service of this version?"
-PATIENCE = "pass a larger timeout to connect"
+PATIENCE = "{say patience}"
 UNKNOWN = "whether the call was applied is not known: look before you repeat it"
 MISSHAPEN = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
 """What reading an answer of an unexpected form raises."""
@@ -76,9 +77,10 @@ class Session:
     applied.
     """
 
-    def __init__(self, address: Address, key: str | None, timeout: float) -> None:
+    def __init__(self, address: Address, key: str | None, timeout: float, place: Place) -> None:
         self.name, self._timeout = str(address), timeout
         self._headers = {
+            PLACE: place,
             "User-Agent": f"everhash/{everhash.__version__}",
             "Accept-Encoding": "identity",
         }
@@ -151,7 +153,7 @@ class Session:
 
     def _send(self, call: ApiCall) -> httpx.Response:
         if self._client.is_closed:
-            raise ReadOnlyError(f"{self.name} is closed", hint="connect again")
+            raise ClosedError(f"{self.name} is closed", hint="connect again")
         if self._process != os.getpid():  # the parent goes on with its connections
             self._client, self._process = self._make_client(), os.getpid()
         headers = {"Accept": call.accept}

@@ -14,7 +14,7 @@ from everhash.client.session import ServiceLimits, Session
 from everhash.collection.learning import LabelReport, NewLabel
 from everhash.errors import EverhashError
 from everhash.index.refresh import RefreshReport, report_of
-from everhash.stream import as_labels
+from everhash.stream import labels_for
 from everhash.wire.ids import Id
 from everhash.wire.values import read_count
 
@@ -94,7 +94,7 @@ class RemoteWriting:
     def label(self, ids: Iterable[Any], y: Any, *, teach: bool = True) -> LabelReport:
         """Give entries these labels instead of what they had, and learn; see `Collection.label`."""
         names = requests.each_once(ids, self._limits)
-        labels = requests.labels_json(as_labels(y, len(names)), len(names))
+        labels = requests.labels_json(labels_for(y, len(names)), len(names))
         labelled, new = 0, dict[Hashable, NewLabel]()
         for part in self._parts(names):
             said = {"ids": names[part], "labels": labels[part], "teach": bool(teach)}
@@ -186,5 +186,7 @@ def _applied(rows: int) -> Iterator[None]:
         yield
     except EverhashError as error:
         if rows:
-            error.hint = f"{error.hint}; the first {rows} were applied before".lstrip("; ")
+            error.hint_template = (
+                f"{error.hint_template}; the first {rows} were applied before".lstrip("; ")
+            )
         raise

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+import os
+from collections.abc import Generator, Hashable, Iterable, Iterator
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -140,7 +141,7 @@ class CollectionApi(Protocol):
 
     def search_like(
         self,
-        entries: Iterable[Any],
+        like: Iterable[Any],
         k: int = 10,
         by: str = "meaning",
         *,
@@ -185,12 +186,26 @@ class CollectionApi(Protocol):
         ...
 
     def page(
-        self, start: int = 0, limit: int = 100, stop: int | None = None, *, unlabelled: bool = False
+        self,
+        start: int = 0,
+        limit: int = 100,
+        stop: int | None = None,
+        *,
+        unlabelled: bool = False,
+        text: str | None = None,
+        label: Hashable = None,
     ) -> Page:
         """Return entries in order of arrival, and where to go on."""
         ...
 
-    def entries(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
+    def entries(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        text: str | None = None,
+        label: Hashable = None,
+    ) -> Iterator[Entry]:
         """Yield entries in order of arrival."""
         ...
 
@@ -202,8 +217,16 @@ class CollectionApi(Protocol):
         """Bring unlabelled entries up to date with the newest mapping."""
         ...
 
+    def refresh_steps(self, *, dry_run: bool = False) -> Generator[float, None, RefreshReport]:
+        """Begin a refresh and yield the share done now and then; return the report."""
+        ...
+
     def stats(self) -> dict[str, Any]:
         """Return counts, sizes and versions."""
+        ...
+
+    def snapshot(self, path: str | os.PathLike[str]) -> None:
+        """Copy the collection as it is now to a new file."""
         ...
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ place p has number len(ATTACHED) p + c, which only this module and `renumber_blo
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from json import JSONEncoder
 from typing import Any, NamedTuple
@@ -20,13 +20,18 @@ from everhash import limits
 from everhash.collection.part_arrays import require
 from everhash.errors import InputError, LimitError
 from everhash.store.store import Store
+from everhash.tabular import is_missing
+from everhash.wire.payloads import NotJsonError, as_json_value
 
 AttachmentColumns = tuple[Iterable[Any] | None, Iterable[Any] | None]
 """Payloads and thumbnails, one for each entry, as users give them."""
 Blobs = dict[int, bytes | None]
 """Bytes to write, by number; None deletes what is there."""
 COMPACT = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-JSON = "a payload is what JSON can write: texts, numbers, booleans, lists, objects with text keys"
+JSON = (
+    "a payload is what JSON can write: texts, numbers, booleans, lists, objects with text keys; "
+    "dates, decimals and UUIDs become texts"
+)
 PICTURE = "a thumbnail is the bytes of a PNG, JPEG, GIF or WebP file"
 ELSEWHERE = "keep what is larger elsewhere, and its name here"
 
@@ -67,8 +72,7 @@ def as_blobs(columns: AttachmentColumns, n: int) -> Blobs:
     blobs: Blobs = {}
     for kind, (attached, values) in enumerate(zip(ATTACHED, columns, strict=True)):
         for row, value in enumerate(_column(values, n, f"{attached.name}s")):
-            data = None if value is None else attached.pack(value, f"{attached.name} {row}")
-            blobs[KINDS * row + kind] = data
+            blobs[KINDS * row + kind] = attached.pack(value, f"{attached.name} {row}")
     return blobs
 
 
@@ -108,7 +112,11 @@ def _column(values: Any, n: int, what: str) -> list[Any]:
             f"{what} must be a list, got a {type(values).__name__}",
             hint="give one for each entry, None where there is none",
         )
-    column = list(values)
+    if hasattr(values, "columns") and hasattr(values, "to_dict"):  # list() gives names of columns
+        raise InputError(
+            f"{what} must be a list, got a table", hint='df.to_dict("records") makes a list of rows'
+        )
+    column = values.to_pylist() if hasattr(values, "to_pylist") else list(values)
     if len(column) != n:
         raise InputError(
             f"{n} entries but {len(column)} {what}",
@@ -117,24 +125,26 @@ def _column(values: Any, n: int, what: str) -> list[Any]:
     return column
 
 
-def written(payload: Any, name: str) -> bytes:
-    """Return a payload as compact JSON; raise if it would not be read back as it is."""
+def written(payload: Any, name: str) -> bytes | None:
+    """Return a payload as compact JSON, None for a gap; `wire.payloads` says what may be in it."""
     try:
-        text = COMPACT.encode(payload)
+        plain = as_json_value(payload)
+        if plain is None:
+            return None
+        text = COMPACT.encode(plain)
         data = text.encode()
         if len(data) > limits.PAYLOAD:
             message = f"{name} takes {len(data)} bytes, at most {limits.PAYLOAD} are kept"
             raise LimitError(message, hint=ELSEWHERE)
-        same = bool(json.loads(text) == payload)
+    except NotJsonError as error:
+        raise InputError(f"{name} is no JSON: it has {error!s:.100}", hint=JSON) from None
     except RecursionError:
         raise _too_deep(name) from None
     except LimitError:
         raise
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} is no JSON: {error!s:.100}", hint=JSON) from None
-    if not same:
-        raise InputError(f"{name} would not be read as it was written", hint=JSON)
-    if not _is_shallow(payload, limits.NESTING):
+    if not _is_shallow(plain, limits.NESTING):
         raise _too_deep(name)
     return data
 
@@ -154,8 +164,10 @@ def _is_shallow(value: Any, left: int) -> bool:
     return left > 0 and all(_is_shallow(part, left - 1) for part in inner)
 
 
-def pictured(thumbnail: Any, name: str) -> bytes:
-    """Return a thumbnail's bytes; raise if they are not a picture."""
+def pictured(thumbnail: Any, name: str) -> bytes | None:
+    """Return a thumbnail's bytes, None for a gap; raise if they are not a picture."""
+    if is_missing(thumbnail):
+        return None
     if not isinstance(thumbnail, bytes | bytearray | memoryview):
         message = f"{name} is no picture but a {type(thumbnail).__name__}"
         raise InputError(message, hint=PICTURE)
@@ -188,6 +200,30 @@ def read_payloads(store: Store, places: NDArray[np.int64]) -> list[Any]:
     found = store.read_attached(list(dict.fromkeys(where)))
     payloads = {number: read_blob(number, data) for number, data in found.items()}
     return [payloads.get(number) for number in where]
+
+
+def places_with_text(store: Store, places: list[int], text: str) -> Iterator[int]:
+    """Yield those places whose payloads have a text among their texts, in upper or lower case."""
+    folded, written = text.casefold(), COMPACT.encode(text)[1:-1].casefold()
+    for number, data in store.read_attached([KINDS * place for place in places]).items():
+        # what does not have it as JSON writes it need not be parsed
+        if written in data.decode(errors="replace").casefold() and any(
+            folded in value.casefold() for value in _texts(read_blob(number, data))
+        ):
+            yield place_of(number)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield all texts of a JSON value; names of fields are none of them.
+
+    >>> list(_texts({"title": "red boots", "sizes": [38, "39"]}))
+    ['red boots', '39']
+    """
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts(part)
 
 
 def read_blob(number: int, data: bytes) -> Any:
@@ -225,8 +261,8 @@ class Attached(NamedTuple):
     """A column of values that entries may have in the file."""
 
     name: str
-    pack: Callable[[Any, str], bytes]
-    """A value as bytes, or an error that names it."""
+    pack: Callable[[Any, str], bytes | None]
+    """A value as bytes, None for a gap, or an error that names it."""
     unpack: Callable[[bytes, str], Any]
     """The value in a file's bytes, or an error."""
 

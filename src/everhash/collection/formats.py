@@ -149,4 +149,4 @@ def read_likeness(arrays: Arrays, key: PartKey, n_features: int) -> Likeness:
     try:
         return Likeness.read(n_features, arrays)
     except InputError as error:
-        raise CollectionFileError(f"{key}: {error.message}", hint=DAMAGED) from None
+        raise CollectionFileError(f"{key}: {error.message_template}", hint=DAMAGED) from None

@@ -36,7 +36,7 @@ class LabelCalls(Writing):
 
         Args:
             ids: of entries, each once.
-            y: a label, or a set of labels, for each.
+            y: a label, or a set of labels, for each; a single label is for all of them.
             teach: learn from the entries' features with their new labels; what an entry has taught
                 with its old ones is forgotten first, exactly, if the learner can. False changes the
                 entries only, and what was learned stays.
@@ -94,7 +94,9 @@ class LabelCalls(Writing):
         with self._writing() as call:
             call.state.hasher.numbers([label])
             if not call.state.hasher.unknown([new]):
-                raise LabelError(f"label {to!r} is there already", hint="merge_labels joins two")
+                raise LabelError(
+                    f"label {to!r} is there already", hint="{call merge_labels} joins two"
+                )
             call.begin().whole = True
             call.state.hasher.rename_label(label, new)
             call.state.index.labels_changed()
@@ -171,7 +173,7 @@ class LabelCalls(Writing):
                 _note(changes, index, places[some], taught=flag)
 
 
-ONLY_CHANGE = "teach=False changes the label only"
+ONLY_CHANGE = "{option teach=False} changes the label only"
 
 
 def _note(changes: Changeset, index: Index, places: Counts, *, taught: bool) -> None:
@@ -184,5 +186,5 @@ def _check_can_change_labels(call: WriteCall) -> None:
     if not can_forget(call.state.hasher):
         raise OptionError(
             f"the method {call.state.hasher.method} cannot merge or drop what it has learned",
-            hint="everhash's exact learner can; label and unlabel change entries with any method",
+            hint="the exact learner can; with any method {call label} changes an entry",
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,12 +68,18 @@ def new_labels(hasher: StreamHasher, labels: Labels) -> list[Hashable]:
 
 def announced(hasher: StreamHasher, new: list[Hashable]) -> tuple[NewLabel, ...]:
     """Return new labels with the known ones that have nearly the same name."""
-    known = {str(label): label for label in hasher.labels_ if label is not None and new}
-    found = []
-    for label in new:
-        near = difflib.get_close_matches(str(label), known, cutoff=ALIKE)
-        found.append(NewLabel(label, tuple(known[name] for name in near)))
-    return tuple(found)
+    known = [label for label in hasher.labels_ if label is not None] if new else []
+    return tuple(NewLabel(label, near_labels(label, known)) for label in new)
+
+
+def near_labels(label: Hashable, known: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    """Return those of the known labels that have nearly the same name, the nearest first.
+
+    >>> near_labels("shoos", ["boots", "shoes"])
+    ('shoes',)
+    """
+    names = {str(one): one for one in known}
+    return tuple(names[n] for n in difflib.get_close_matches(str(label), names, cutoff=ALIKE))
 
 
 def codeword_lesson(hasher: StreamHasher, new: list[Hashable]) -> Lesson:
@@ -111,7 +117,7 @@ def taught_lesson(index: Index, places: Counts) -> Lesson | None:
         raise OptionError(
             f"entry {name!r} has taught its label, and its features are not kept: what it has "
             "taught cannot be unlearned",
-            hint="teach=False changes the entry and leaves what was learned",
+            hint="{option teach=False} changes the entry and leaves what was learned",
         )
     return Lesson(index.features_at(taught), labels_of(index, taught), forget=True)
 

@@ -155,7 +155,8 @@ def load_hasher(store: Store) -> StreamHasher:
     try:
         hasher = hasher_from_bytes(model, "model")
     except ModelFileError as error:
-        raise CollectionFileError(f"{store.name}: {error.message}", hint=error.hint) from None
+        message = f"{store.name}: {error.message_template}"
+        raise CollectionFileError(message, hint=error.hint_template) from None
     learn_lessons(store, hasher, 0)
     return hasher
 
@@ -181,7 +182,7 @@ def _learn_lesson(hasher: StreamHasher, lesson: Lesson) -> None:
         if forget:
             hasher.forget_rows(rows, labels)
     except (InputError, UnknownNameError) as error:
-        raise CollectionFileError(f"lesson: {error.message}", hint=DAMAGED) from None
+        raise CollectionFileError(f"lesson: {error.message_template}", hint=DAMAGED) from None
     if len(rows) == 0:
         hasher.assign(labels.values)
     elif not forget:

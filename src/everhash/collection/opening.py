@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-from everhash import peers
 from everhash.collection.collection import Collection
 from everhash.collection.formats import current_options
 from everhash.collection.loading import fresh_about
@@ -15,6 +14,7 @@ from everhash.errors import OptionError
 from everhash.index.index import CODINGS
 from everhash.index.state import KEEPING
 from everhash.learn.stream_hasher import StreamHasher
+from everhash.peers.registry import new_hasher
 from everhash.store.schema import VERSION
 from everhash.store.store import Store
 
@@ -58,7 +58,7 @@ def create(
         hasher = _new_hasher(method, bits, labels_per_cycle, random_state)
     if not hasher.__sklearn_is_fitted__():
         if dim is None:
-            raise OptionError("how many features does a row have?", hint="pass dim=")
+            raise OptionError("how many features does a row have?", hint="pass {option dim}")
         hasher.begin(dim)
     elif dim not in (None, hasher.n_features_in_):
         raise OptionError(f"dim is {dim}, but the hasher has {hasher.n_features_in_} features")
@@ -91,7 +91,7 @@ def _new_hasher(
     options: dict[str, Any] = {"random_state": random_state}
     if labels_per_cycle != "auto":
         options["labels_per_cycle"] = labels_per_cycle
-    return peers.get(method, bits, **options)
+    return new_hasher(method, bits, **options)
 
 
 def open(  # noqa: A001 - the name users know from files

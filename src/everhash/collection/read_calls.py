@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Self
@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from everhash.collection.attachments import Attachment, read_attachments
 from everhash.collection.catch_up import read_newer
+from everhash.collection.finding import Looked, Wanted
 from everhash.collection.labels import LabelInfo, label_infos, learned
 from everhash.collection.loading import Loaded, load
 from everhash.index.entries import Entry, Page, check_page
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.store.store import Store
+from everhash.wire.options import check_text
 
 PAGE_ENTRIES = 8192
 """Entries that `entries` reads at a time."""
@@ -112,19 +114,67 @@ class ReadCalls:
             return state.index.get(ids)
 
     def page(
-        self, start: int = 0, limit: int = 100, stop: int | None = None, *, unlabelled: bool = False
+        self,
+        start: int = 0,
+        limit: int = 100,
+        stop: int | None = None,
+        *,
+        unlabelled: bool = False,
+        text: str | None = None,
+        label: Hashable = None,
     ) -> Page:
-        """Return entries in order of arrival, and where to go on; see `Index.page`."""
-        with self._in_memory() as state:
-            return state.index.page(start, limit, stop, unlabelled=unlabelled)
+        """Return entries in order of arrival, and where to go on; see `Index.page`.
 
-    def entries(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
-        """Yield entries in order of arrival: those from number `start` up to `stop`."""
+        With `text`, only entries whose id or payload has it, in upper or lower case: as a part of a
+        text id, as the whole of a number, or as a part of any text in the payload (names of its
+        fields do not count). Payloads are read from the file: a reader catches up first.
+        """
+        check_page(start, limit)
+        wanted = Wanted(stop, check_text(text), label, unlabelled)
+        found: list[Entry] = []
+        place: int | None = start
+        while place is not None and len(found) < limit:
+            part, place = self._part(place, limit - len(found), wanted)
+            found += part
+        return Page(found, place)
+
+    def entries(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        text: str | None = None,
+        label: Hashable = None,
+    ) -> Iterator[Entry]:
+        """Yield entries in order of arrival: those from number `start` up to `stop`.
+
+        `text` and `label` are those of `page`.
+        """
         check_page(start)
+        wanted = Wanted(stop, check_text(text), label)
         place: int | None = start
         while place is not None:
-            found, place = self.page(place, PAGE_ENTRIES, stop)
+            found, place = self._part(place, PAGE_ENTRIES, wanted)
             yield from found
+
+    def _part(self, start: int, limit: int, wanted: Wanted) -> Page:
+        """Return the entries among the next ones that are wanted, and where to go on.
+
+        All of a page if it takes memory only; with a text, as many as are read from the file while
+        others wait.
+        """
+        if wanted.text is None:
+            with self._in_memory() as state:
+                label, unlabelled = wanted.label, wanted.unlabelled
+                return state.index.page(
+                    start, limit, wanted.stop, unlabelled=unlabelled, label=label
+                )
+        with self._in_file():
+            with self._in_memory() as state:
+                looked = Looked.at(state.index, start, wanted)
+            places = looked.having(wanted.text, self._store)[:limit]
+            with self._in_memory() as state:
+                return Page(state.index.entries_at(places), looked.next(places, limit))
 
     def attachments(self, ids: Iterable[Any]) -> list[Attachment]:
         """Return payloads and thumbnails of entries, read from the file as it is now.
@@ -205,7 +255,7 @@ class ReadCalls:
             self._store.copy_to(Path(path))
 
     def close(self) -> None:
-        """Close the file. Calls after this raise `ReadOnlyError`."""
+        """Close the file. Calls after this raise `ClosedError`."""
         with self._writer_lock, self._state_lock:
             self._loaded = None
             self._store.close()

@@ -64,7 +64,7 @@ class SearchCalls(ReadCalls):
 
     def search_like(
         self,
-        entries: Iterable[Any],
+        like: Iterable[Any],
         k: int = 10,
         by: str = "meaning",
         *,
@@ -80,10 +80,10 @@ class SearchCalls(ReadCalls):
         Their features are read from the file: the search waits for a commit that is under way, and
         a reader catches up first. Options are those of `search`.
         """
-        entries = drawn(entries)
+        like = drawn(like)
         only = Only(drawn(labels), drawn(ids), unlabelled, exact, explain)
         return self._search(
-            lambda index: index.search_like(entries, k, by, **only._asdict()),
+            lambda index: index.search_like(like, k, by, **only._asdict()),
             payloads=payloads,
             features=True,
         )
@@ -117,7 +117,8 @@ class SearchCalls(ReadCalls):
         with self._in_memory() as state:
             if not isinstance(state.hasher, Classifying):
                 raise OptionError(
-                    f"the method {state.hasher.method} cannot name labels", hint="everhash can"
+                    f"the method {state.hasher.method} cannot name labels",
+                    hint="a collection by the method `everhash` can",
                 )
             return state.hasher.predict(X)
 

@@ -184,7 +184,7 @@ class Writing(SearchCalls):
         return self._behind is None
 
     def close(self) -> None:
-        """Close the file. Calls after this raise `ReadOnlyError`."""
+        """Close the file. Calls after this raise `ClosedError`."""
         self._stop_refreshing()
         super().close()
 

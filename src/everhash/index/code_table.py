@@ -132,7 +132,9 @@ class CodeTable:
     def rows(self, slots: NDArray[np.integer] | slice) -> Floats:
         """Return features as they are stored; entries are always encoded from these."""
         if self.features is None:
-            raise OptionError("features are not kept", hint='keep_features="all" keeps them')
+            raise OptionError(
+                "features are not kept", hint='{option keep_features="all"} keeps them'
+            )
         return self.features.read(self.places.rows[slots]).rows
 
     def slots(self, places: Counts) -> Counts:

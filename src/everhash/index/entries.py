@@ -33,7 +33,7 @@ class Page(NamedTuple):
 
     entries: list[Entry]
     next: int | None
-    """Number of the entry the next page starts with; None if this is the last one."""
+    """Number of the entry to go on with; None if this is the last page."""
 
 
 def check_page(start: int, limit: int = 1) -> None:

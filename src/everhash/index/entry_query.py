@@ -47,7 +47,7 @@ def codes_of(
         name = entries.names_at(places[~known][:1]).tolist()[0]
         raise OptionError(
             f"entry {name!r} has no bits in most cycles, so it has no Hamming distances",
-            hint="by='asymmetric'",
+            hint='pass {option by="asymmetric"}',
         )
     queries = EncodedQueries.of(rows, entries.hasher, entries.mapping, by, entries.coding)
     for row in np.flatnonzero(~known).tolist():

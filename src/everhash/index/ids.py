@@ -57,7 +57,7 @@ class Ids:
         if len(wanted) != n:
             raise IdError(f"{n} rows but {len(wanted)} ids", hint="give one id a row")
         if not _distinct(wanted):
-            raise DuplicateIdError(Counter(plain_ids(wanted)).most_common(1)[0][0])
+            raise DuplicateIdError(Counter(plain_ids(wanted)).most_common(1)[0][0], twice=True)
         places = self.find(wanted)
         taken = (places >= 0) & living(places)
         if taken.any():

@@ -21,6 +21,7 @@ from everhash.index.ways import prepare
 from everhash.index.ways.query import EntryQuery, Query
 from everhash.index.ways.way import Found, Scope, Way
 from everhash.matches import Matches
+from everhash.stream import one_or_more
 from everhash.wire.options import check_by, check_k, check_radius
 
 CODINGS = ("home", "full")
@@ -95,8 +96,8 @@ class Index(Exporting):
                 "likeness" by cosine; "auto" by likeness where the entry nearest to a query has no
                 label that was learned, else by meaning; "asymmetric" and "hamming" by the distance
                 of codes.
-            labels: only entries with one of these labels.
-            ids: only these entries.
+            labels: only entries with one of these labels, or with this one.
+            ids: only these entries, or this one.
             unlabelled: only entries without a label.
             exact: read the features of all entries that could matter, instead of trusting codes.
             explain: explain each match.
@@ -106,7 +107,7 @@ class Index(Exporting):
 
     def search_like(
         self,
-        entries: Iterable[Any],
+        like: Iterable[Any],
         k: int = 10,
         by: str = "meaning",
         *,
@@ -120,7 +121,7 @@ class Index(Exporting):
 
         An entry whose features are kept is searched by them, any other by its labels and bits.
         """
-        query = EntryQuery(self, self.find(entries), exact=exact)
+        query = EntryQuery(self, self.find(like), exact=exact)
         return self._nearest(query, k, by, self._scope(labels, ids, unlabelled), explain)
 
     def search_radius(
@@ -152,7 +153,7 @@ class Index(Exporting):
         self, labels: Iterable[Hashable] | None, ids: Iterable[Any] | None, unlabelled: bool
     ) -> Scope:
         return Scope(
-            None if labels is None else self.hasher.numbers(labels),
+            None if labels is None else self.hasher.numbers(one_or_more(labels)),
             None if ids is None else np.unique(self.find(ids)),
             unlabelled,
         )
@@ -230,7 +231,7 @@ class Index(Exporting):
         """Return counts of entries, labels and bits.
 
         `coded` entries keep bits of their own: the unlabelled ones, or all if the method has no
-        codewords. Without features they are `read_only`.
+        codewords. Without features they are `unrefreshable`.
         """
         coded, mapping = len(self._coded or ()), self.mapping
         unlabelled = int((self.label_column == UNLABELLED).sum())
@@ -241,7 +242,7 @@ class Index(Exporting):
             "labelled": len(self) - unlabelled,
             "unlabelled": unlabelled,
             "coded": coded,
-            "read_only": coded if self.keep_features == "none" else 0,
+            "unrefreshable": coded if self.keep_features == "none" else 0,
             "labels": len(names),
             "cycles": self.hasher.n_cycles_ if len(self) else 0,
             "width": self.hasher.width_ if len(self) else 0,

@@ -54,6 +54,13 @@ class Postings:
         """Number of entries under a label."""
         return int(self._live[label]) if label < len(self._live) else 0
 
+    def places(self, label: int) -> Counts:
+        """Return the places under a label, ascending."""
+        runs = self._runs[2 * label : 2 * label + 2, :2].tolist()
+        found = [self._arena[start : start + length] for start, length in runs]
+        places = np.concatenate([*found, _NONE[0]])
+        return np.sort(places[places >= 0])
+
     def append(self, labels: Counts, places: Counts) -> None:
         """Add each place to the list of its label; it must not be there already.
 

@@ -74,13 +74,11 @@ def words_of(margins: Floats) -> Words:
 def _signs(codes: Codes, hasher: Hasher, mapping: FrozenMapping | None, by: str) -> Floats:
     """Return codes as margins of -1 and +1, or raise if they cannot be compared with entries."""
     if by != "hamming":
-        raise OptionError("codes have no margins", hint="pass rows, or by='hamming'")
+        raise OptionError("codes have no margins", hint='pass rows, or {option by="hamming"}')
     for version in (hasher.version_, hasher.version_ if mapping is None else mapping.version):
         if codes.version != version:
             raise StaleCodesError(expected=version, got=codes.version)
     signs = codes.unpack().astype(np.float32)
     if not signs.all():
-        raise InputError(
-            "queries must have all bits active", hint="hasher.encode(X) makes such codes"
-        )
+        raise InputError("queries must have all bits active", hint="let the hasher encode them")
     return signs

@@ -59,10 +59,16 @@ class ReadableEntries(StoredEntries):
 
     def get(self, ids: Iterable[Any]) -> list[Entry]:
         """Return what is known about entries."""
-        return self._entries_at(self.find(ids).tolist())
+        return self.entries_at(self.find(ids).tolist())
 
     def page(
-        self, start: int = 0, limit: int = 100, stop: int | None = None, *, unlabelled: bool = False
+        self,
+        start: int = 0,
+        limit: int = 100,
+        stop: int | None = None,
+        *,
+        unlabelled: bool = False,
+        label: Hashable = None,
     ) -> Page:
         """Return entries in order of arrival, with the number of the first one after them.
 
@@ -71,14 +77,30 @@ class ReadableEntries(StoredEntries):
             limit: entries of the page at most.
             stop: number of the first entry that is not on the page any more.
             unlabelled: return only entries without a label.
+            label: return only entries that have this label.
         """
         check_page(start, limit)
-        end = self.arrived if stop is None else min(stop, self.arrived)
-        places = self._labels.living(start, end, limit + 1, unlabelled=unlabelled)
-        entries = self._entries_at(places[:limit])
+        places = self.places_from(start, limit + 1, stop, unlabelled=unlabelled, label=label)
+        entries = self.entries_at(places[:limit])
         return Page(entries, places[limit] if len(places) > limit else None)
 
-    def _entries_at(self, places: list[int]) -> list[Entry]:
+    def places_from(
+        self, start: int, limit: int, stop: int | None, *, unlabelled: bool, label: Hashable
+    ) -> list[int]:
+        """Return the places of the first entries that `page` may return."""
+        end = self.arrived if stop is None else min(stop, self.arrived)
+        if label is None:
+            return self._labels.living(start, end, limit, unlabelled=unlabelled)
+        number = int(self.hasher.numbers([label])[0])
+        if self.hasher.assigns_codewords:
+            having = self._given.places(number)
+        else:
+            having = self.places_with(np.array([number]))
+        first, last = np.searchsorted(having, [start, end]).tolist()
+        return [] if unlabelled else having[first : min(last, first + limit)].tolist()
+
+    def entries_at(self, places: list[int]) -> list[Entry]:
+        """Return what is known about the entries at these places."""
         known = self.hasher.labels_ if len(self) else []
         return [self._entry(place, known) for place in places]
 

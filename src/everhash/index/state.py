@@ -101,7 +101,7 @@ class EntryState:
             reason = f", {therefore}" if therefore else ""
             raise OptionError(
                 f"the features of entry {name!r} are not kept{reason}",
-                hint='a collection made with keep_features="all" keeps them',
+                hint='a collection made with {option keep_features="all"} keeps them',
             )
         if len(places) == 0:
             return np.empty((0, self.hasher.n_features_in_), np.float32)

@@ -16,7 +16,7 @@ from everhash.index.features import StoredFeatures
 from everhash.index.postings import Postings
 from everhash.index.state import EntryState
 from everhash.learn.mapping import FrozenMapping
-from everhash.stream import Labels, as_labels, as_rows
+from everhash.stream import Labels, as_labels, as_rows, labels_for
 from everhash.wire.ids import Id, IdList, plain_ids
 
 
@@ -127,9 +127,11 @@ class StoredEntries(EntryState):
     def check_labels(self, ids: Iterable[Any], y: Any) -> tuple[Counts, Labels]:
         """Return places and new labels; raise if they cannot be given, before anything changes."""
         places = self.find_each(ids)
-        labels = as_labels(y, len(places))
+        labels = labels_for(y, len(places))
         if len(np.unique(labels.rows)) < len(places):
-            raise LabelError("some entries are given no label", hint="unlabel takes labels away")
+            raise LabelError(
+                "some entries are given no label", hint="{call unlabel} takes labels away"
+            )
         self.hasher.check_room(labels.values)
         return places, labels
 

@@ -97,7 +97,7 @@ def find(path: Path) -> Path:
     if path.is_dir():
         raise StoreError(f"{path} is a folder", hint="name the collection's file")
     if not path.is_file():
-        raise DataMissingError(f"no collection at {path}", hint="`everhash create` makes one")
+        raise DataMissingError(f"no collection at {path}", hint="{call create} makes one")
     return path
 
 

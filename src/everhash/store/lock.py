@@ -36,7 +36,7 @@ def _acquire(lock: Path, collection: Path) -> int:
     except ImportError:
         raise StoreError(
             f"{collection} cannot be written: this system has no flock",
-            hint="on Windows use WSL, or keep the collection in memory with path=None",
+            hint="on Windows use WSL, or keep the collection in memory",
         ) from None
     while True:
         try:

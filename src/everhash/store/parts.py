@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from everhash.errors import CollectionFileError
 
 Arrays = dict[str, NDArray[Any]]
-DAMAGED = "restore it from a snapshot; `everhash verify` names what is damaged"
+DAMAGED = "restore it from a snapshot; {call verify} names what is damaged"
 TYPES = {
     "|i1": "I8", "|u1": "U8", "<i2": "I16", "<u2": "U16", "<i4": "I32", "<u4": "U32", "<i8": "I64",
     "<u8": "U64", "<f2": "F16", "<f4": "F32",

@@ -51,7 +51,7 @@ def check_tables(connection: sqlite3.Connection, path: Path | str) -> int:
     its schema: no further table, index, view or trigger.
     """
     if _number(connection, "application_id") != APPLICATION:
-        raise CollectionFileError(FOREIGN.format(path=path), hint="`everhash create` makes one")
+        raise CollectionFileError(FOREIGN.format(path=path), hint="{call create} makes one")
     version = _number(connection, "user_version")
     if version not in TABLES_OF_VERSION:
         raise CollectionFileError(

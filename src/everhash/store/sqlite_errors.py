@@ -62,7 +62,7 @@ def _typed(error: sqlite3.Error, path: Path | str) -> EverhashError:
 
 
 def _no_memory(path: Path | str) -> StoreError:
-    hint = "free some, or use smaller batches; nothing was changed"
+    hint = "free some, or use smaller batches"
     return StoreError(f"{path}: out of memory", hint=hint)
 
 

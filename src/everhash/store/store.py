@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from everhash.errors import CollectionFileError, ReadOnlyError, StoreError
+from everhash.errors import ClosedError, CollectionFileError, ReadOnlyError, StoreError
 from everhash.store.attached import Blob, Tally, all_blobs, ends_of, read_blobs
 from everhash.store.connection import (
     LOG_BYTES,
@@ -163,7 +163,7 @@ class Store:
     def connection(self) -> sqlite3.Connection:
         """The open connection."""
         if self._connection is None:
-            raise ReadOnlyError(f"{self.name} is closed", hint="open it again")
+            raise ClosedError(f"{self.name} is closed", hint="{say open}")
         return self._connection.sqlite
 
     def run(self, statement: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
@@ -252,7 +252,7 @@ class Store:
         """Raise if the store was opened for reading."""
         if self.readonly:
             raise ReadOnlyError(
-                f"{self.name} was opened for reading", hint="open it without readonly=True"
+                f"{self.name} was opened for reading", hint="open it without {option readonly=True}"
             )
 
     @contextmanager

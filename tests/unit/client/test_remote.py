@@ -16,7 +16,7 @@ import everhash
 from everhash import errors
 from everhash.client.address import Address
 from everhash.client.remote_errors import CLASSES, error_from
-from everhash.errors import EverhashError, OptionError, ReadOnlyError, ServiceError
+from everhash.errors import ClosedError, EverhashError, OptionError, ServiceError
 from tests.unit.client.scripted_service import LIMITS, Last, Scripted, answer, scripted, secured
 
 
@@ -249,7 +249,7 @@ def test_calls_after_close_are_refused() -> None:
         asked = len(service.asked)
         calls: list[Callable[[], int]] = [lambda: len(col), lambda: col.remove([1])]
         for call in calls:
-            with pytest.raises(ReadOnlyError, match="is closed"):
+            with pytest.raises(ClosedError, match="is closed"):
                 call()
         assert len(service.asked) == asked
         col.close()
@@ -483,7 +483,8 @@ def test_the_table_of_errors_has_all_of_them() -> None:
     ids=lambda error: type(error).__name__,
 )
 def test_errors_carry_what_they_carried(error: EverhashError) -> None:
-    values = {k: v for k, v in vars(error).items() if k not in ("message", "hint")}
+    error = error.told("python")  # as a service tells it to its client
+    values = {name: getattr(error, name) for name in error.carries}
     told = {"code": type(error).__name__, "message": error.message, "hint": error.hint}
     again = error_from({"error": {**told, "values": values}}, "http://there", 400)
     assert type(again) is type(error)

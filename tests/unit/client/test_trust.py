@@ -207,7 +207,7 @@ def test_an_answer_that_drips_is_not_waited_for(start: bytes, drop: bytes) -> No
         with pytest.raises(ServiceError, match=r"no answer within|too slowly") as caught:
             len(col)
         assert 0.3 <= time.monotonic() - began < 2
-        assert "timeout" in caught.value.hint
+        assert "timeout=" in str(caught.value)
         service.answers["/stats"] = answer({"entries": 1})
         assert len(col) == 1
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 import everhash
 from everhash import Attachment, Collection, limits
 from everhash.collection.attachments import COMPACT, image_type
-from everhash.errors import InputError, LimitError, ReadOnlyError, UnknownIdError
+from everhash.errors import ClosedError, InputError, LimitError, ReadOnlyError, UnknownIdError
 from everhash.store.transaction import Transaction
 from tests.conftest import Stream
 from tests.unit.collection.conftest import GIF, JPEG, PAYLOADS, PICTURES, PNG, WEBP, rows_in
@@ -176,16 +178,15 @@ REFUSED: dict[str, tuple[dict[str, Any], type[InputError], str]] = {
     "a set": ({"payloads": {1, 2}}, InputError, "must be a list, got a set"),
     "bytes": ({"thumbnails": PNG}, InputError, "must be a list, got a bytes"),
     "a number": ({"thumbnails": 7}, InputError, "must be a list, got a int"),
-    "NaN": ({"payloads": [1, float("nan")]}, InputError, "payload 1 is no JSON"),
     "infinity inside": ({"payloads": [1, [float("inf")]]}, InputError, "payload 1 is no JSON"),
     "bytes as payload": ({"payloads": [1, b"x"]}, InputError, "payload 1 is no JSON"),
-    "a set as payload": ({"payloads": [{1}, 1]}, InputError, "payload 0 is no JSON"),
-    "an array": ({"payloads": [np.ones(2), 1]}, InputError, "payload 0 is no JSON"),
+    "a set as payload": ({"payloads": [{1}, 1]}, InputError, "payload 0 is no JSON.*sorted list"),
+    "a duration": ({"payloads": [timedelta(1), 1]}, InputError, "0 is no JSON: it has a timedelta"),
+    "a frame": ({"payloads": pd.DataFrame({"a": [1], "b": [2]})}, InputError, "to_dict.*records"),
     "half a character": ({"payloads": ["\ud800", 1]}, InputError, "payload 0 is no JSON"),
-    "a circle": ({"payloads": [CIRCLE, 1]}, InputError, "payload 0 is no JSON"),
+    "a circle": ({"payloads": [CIRCLE, 1]}, LimitError, "payload 0 is nested deeper"),
     "a number of 5,000 digits": ({"payloads": [10**5000, 1]}, InputError, "payload 0 is no JSON"),
-    "keys that are numbers": ({"payloads": [{1: 2}, 1]}, InputError, "not be read as it was"),
-    "a tuple": ({"payloads": [(1, 2), 1]}, InputError, "not be read as it was"),
+    "keys that are numbers": ({"payloads": [{1: 2}, 1]}, InputError, "a key 1 that is not a text"),
     "a long text": (
         {"payloads": [1, "x" * 4095]},
         LimitError,
@@ -214,7 +215,7 @@ CALLS: dict[str, Callable[..., object]] = {
 }
 
 
-EVERYWHERE = ("too few", "NaN", "a long text", "no picture", "a large picture")
+EVERYWHERE = ("too few", "a long text", "no picture", "a large picture")
 """Also tried with `add` and `ingest`, which check attachments as `attach` does."""
 
 
@@ -341,7 +342,7 @@ def test_after_close_nothing_can_be_asked(col: Collection) -> None:
         lambda: col.features(["d"]),
         col.labels,
     ):
-        with pytest.raises(ReadOnlyError, match="is closed"):
+        with pytest.raises(ClosedError, match="is closed"):
             call()
 
 

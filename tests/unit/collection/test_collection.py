@@ -13,6 +13,7 @@ import everhash
 from everhash import Collection, OnlineHasher
 from everhash.collection import recorder
 from everhash.errors import (
+    ClosedError,
     CollectionFileError,
     DimensionError,
     DuplicateIdError,
@@ -222,7 +223,7 @@ def test_after_close_every_call_says_so(filled: Collection, digits: Stream) -> N
         lambda: filled.search(digits.X[:1]),
         lambda: filled.ingest(digits.X[:1]),
     ):
-        with pytest.raises(ReadOnlyError, match="is closed"):
+        with pytest.raises(ClosedError, match="is closed"):
             call()
 
 

@@ -222,7 +222,7 @@ def test_read_only_codes_keep_their_mapping_and_say_so(
     np.testing.assert_array_equal(after.ids, before.ids)
     np.testing.assert_array_equal(after.scores, before.scores)
     assert [entry.guess for entry in index.get(range(50))] == guesses
-    assert index.stats()["read_only"] == 50
+    assert index.stats()["unrefreshable"] == 50
     assert index.stats()["stale_bits"] > 0
 
 

@@ -95,7 +95,10 @@ class ByCodes(Way):
             ranked = self._among(scope.places_in(self._entries), None, scope.labels)
             beyond = ranked.distances > r
             distances = np.where(beyond, np.inf, ranked.distances).astype(np.float32)
-            ranked = Ranked(distances, np.where(beyond, -1, ranked.places), ranked.numbers)
+            places, numbers = (
+                np.where(beyond, -1, column) for column in (ranked.places, ranked.numbers)
+            )
+            ranked = Ranked(distances, places, numbers)
             return Ranked.of([ranked], int((~beyond).sum(axis=1).max(initial=0))).found()
         offsets, distances, places, numbers = self._entries.given.within(self._to_labels, r)
         found = [(distances[a:b], places[a:b], numbers[a:b]) for a, b in pairwise(offsets)]

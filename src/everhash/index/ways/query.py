@@ -44,7 +44,7 @@ class Query:
     def rows(self) -> Floats:
         """The rows; an error if the queries are codes."""
         if self._rows is None:
-            raise OptionError("codes have no features", hint="pass rows, or by='hamming'")
+            raise OptionError("codes have no features", hint='pass rows, or {option by="hamming"}')
         return self._rows
 
     @property

@@ -114,5 +114,5 @@ def no_likeness() -> OptionError:
     """Return the error for a search by likeness where nothing was kept for it."""
     return OptionError(
         "entries have neither likeness codes nor features, so they have no likeness",
-        hint="create the collection with likeness=True, or search by meaning",
+        hint="create the collection with {option likeness=True}, or search by meaning",
     )
