@@ -6,6 +6,7 @@ the extra to install when they are missing.
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -16,17 +17,31 @@ if TYPE_CHECKING:
 
 NOT_INSTALLED = 2
 """Exit code if the packages of the command line are not installed."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
 
 
 def run() -> None:
-    """Entry point: run the command, or end with one line if the extra `cli` is not installed."""
-    problem = missing("cli")
-    if problem is not None:
-        sys.stderr.write(f"error: {problem}\n")
-        sys.exit(NOT_INSTALLED)
-    from everhash.cli.main import run_app
+    """Entry point: run the command, or end with one line if the extra `cli` is not installed.
 
-    run_app()
+    Ctrl-C ends it with one line too, while packages are still being imported; and without one when
+    the command is done, and only Python has not ended yet.
+    """
+    try:
+        problem = missing("cli")
+        if problem is not None:
+            sys.stderr.write(f"error: {problem}\n")
+            sys.exit(NOT_INSTALLED)
+        from everhash.cli.main import run_app
+
+        run_app()
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        sys.exit(INTERRUPTED)
+    finally:
+        # another handler, such as that of `nohup`, is left in place
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def __getattr__(name: str) -> Any:

@@ -2,81 +2,140 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Hashable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, overload
 
 import typer
+from rich.markup import escape
 
 import everhash
+from everhash.cli.completion import complete_label
 from everhash.cli.formatting import printable
 from everhash.cli.terminal import waiting
+from everhash.collection.api import CollectionApi
 from everhash.collection.collection import Collection
-from everhash.errors import UnknownNameError
-from everhash.wire.ids import Id
+from everhash.collection.learning import near_labels
+from everhash.collection.typed import typed_label
+from everhash.errors import OptionError, UnknownNameError
 
-INT64 = range(-(2**63), 2**63)
+KEY = "EVERHASH_KEY"
+"""Environment variable with the key for a service; an option could be read by other users."""
+COPY_FIRST = "run it where the file is, or on a copy: everhash snapshot URL FILE"
+NEW_FILE = "name a file; everhash serve serves it"
+WITHOUT_SERVICE = {"create": NEW_FILE, "restore": NEW_FILE, "serve": "name the file to serve"}
+"""What to do instead, for commands that a service cannot do; for all others `COPY_FIRST`."""
 
 
-def file_argument(what: str) -> Any:
+def is_url(target: str | Path) -> bool:
+    """Whether a collection is named by the address of a service.
+
+    >>> is_url("http://localhost:8765"), is_url("shop.ever")
+    (True, False)
+    """
+    return re.match("https?:/", str(target), re.IGNORECASE) is not None  # a Path has one slash
+
+
+def _refuse_url(context: typer.Context, path: Path) -> Path:
+    if path is not None and is_url(path):
+        name = str(context.info_name)
+        hint = WITHOUT_SERVICE.get(name, COPY_FIRST)
+        raise OptionError(f"everhash {name} needs a file, not the address of a service", hint=hint)
+    return path
+
+
+def file_argument(what: str, *, metavar: str | None = None) -> Any:
     """Return an argument for a file, which the command itself checks, not Typer."""
-    return typer.Argument(help=what, show_default=False, readable=False)
+    return typer.Argument(help=what, show_default=False, readable=False, metavar=metavar)
 
 
-File = Annotated[Path, file_argument("The collection's file.")]
+def local_argument(what: str, *, metavar: str = "FILE") -> Any:
+    """Return an argument for a file, and refuse the address of a service."""
+    return typer.Argument(
+        help=what, show_default=False, readable=False, metavar=metavar, callback=_refuse_url
+    )
+
+
+File = Annotated[Path, local_argument("The collection's file.")]
+Target = Annotated[
+    str,
+    typer.Argument(
+        help=f"The collection: its file, or the address of a service; {KEY} holds its key.",
+        show_default=False,
+        metavar="FILE|URL",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+AsJsonLines = Annotated[
+    bool, typer.Option("--json", help="Print JSON and nothing else: one object a line.")
+]
 Features = Annotated[
     str | None,
-    typer.Option(help="Column of vectors, or columns of numbers: 'f0,f1' or 'f*'."),
+    typer.Option(
+        help="Column of vectors, or columns of numbers: 'f0,f1' or 'f*'.", metavar="COLUMN"
+    ),
+]
+Ids = Annotated[list[str], typer.Argument(help="Ids of entries.", show_default=False, metavar="ID")]
+Label = Annotated[
+    str,
+    typer.Argument(
+        help="A label of the collection.",
+        show_default=False,
+        metavar="LABEL",
+        autocompletion=complete_label,
+    ),
 ]
 
 
-@contextmanager
+@overload
 def open_collection(
-    path: Path, *, readonly: bool = False, durability: str = "commit"
-) -> Iterator[Collection]:
-    """Open a collection; the first time on a machine this compiles the kernels."""
-    with waiting():
-        collection = everhash.open(path, readonly=readonly, durability=durability)
-    with collection:
+    target: Path, *, readonly: bool = False, durability: str = "commit"
+) -> AbstractContextManager[Collection]: ...
+
+
+@overload
+def open_collection(
+    target: str, *, readonly: bool = False, durability: str = "commit"
+) -> AbstractContextManager[CollectionApi]: ...
+
+
+@contextmanager  # type: ignore[misc]
+def open_collection(
+    target: str | Path, *, readonly: bool = False, durability: str = "commit"
+) -> Iterator[CollectionApi]:
+    """Open a collection's file, or connect to the service at an address."""
+    collection: CollectionApi
+    if is_url(target):
+        from everhash.client.remote import connect_from
+
+        collection = connect_from("cli", str(target), os.environ.get(KEY) or None)
+    else:
+        with waiting(f"opening {escape(printable(target))}"):
+            collection = everhash.open(target, readonly=readonly, durability=durability)
+    with closing(collection):
         yield collection
 
 
-def parse_ids(collection: Collection, texts: Iterable[str]) -> list[Id]:
-    """Return ids typed as text: the text if the collection has that id, else the number."""
-    return [_parse_id(collection, text) for text in texts]
+def labels_in(collection: CollectionApi) -> set[Hashable]:
+    """Return the labels of a collection."""
+    return {info.label for info in collection.labels()}
 
 
-def _parse_id(collection: Collection, text: str) -> Id:
-    candidates: list[Id] = [text]
-    if re.fullmatch(r"-?[0-9]{1,19}", text) and int(text) in INT64:
-        candidates.append(int(text))
-    used = [value for value in candidates if value in collection]
-    return (used or candidates)[0]
-
-
-def parse_label(collection: Collection, text: str) -> Hashable:
-    """Return a label typed as text: the text, unless the collection knows it only as a number."""
-    unknown = collection.hasher.unknown
-    if not unknown([text]):
-        return text
-    for number in (int, float):
-        try:
-            value: Hashable = number(text)
-        except (ValueError, OverflowError):
-            continue
-        if not unknown([value]):
-            return value
-    return text
-
-
-def known_labels(collection: Collection, texts: Iterable[str]) -> list[Hashable]:
+def known_labels(collection: CollectionApi, texts: Iterable[str]) -> list[Hashable]:
     """Return labels typed as text; raise if the collection has not seen one of them."""
-    labels = [parse_label(collection, text) for text in texts]
-    for label in collection.hasher.unknown(labels):
-        raise UnknownNameError(
-            f"label {printable(label)!r} has not been seen", hint="`everhash labels` lists them"
-        )
+    known = labels_in(collection)
+    labels = [typed_label(text, known.__contains__) for text in texts]
+    for label in labels:
+        if label not in known:
+            raise unknown_label(label, known, "everhash labels lists them")
     return labels
+
+
+def unknown_label(label: Hashable, known: set[Hashable], hint: str) -> UnknownNameError:
+    """Return the error for a label that has not been seen, with known ones that are near."""
+    near = [printable(one) for one in near_labels(label, known)]
+    hint = f"known ones are near: {', '.join(near)}; {hint}" if near else hint
+    return UnknownNameError(f"label {printable(label)!r} has not been seen", hint=hint)

@@ -13,10 +13,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from everhash.cli.arguments import AsJson, AsJsonLines
+from everhash.cli.bench_report import RESULTS, report
 from everhash.cli.compare import compare
-from everhash.cli.formatting import counted, printable
+from everhash.cli.completion import complete_dataset, complete_experiment, complete_methods
+from everhash.cli.formatting import counted, print_json, printable
 from everhash.errors import InputError, OptionError, UnknownNameError
-from everhash.extras import require
 
 if TYPE_CHECKING:
     from everhash.bench.experiment import Experiment
@@ -24,34 +26,50 @@ if TYPE_CHECKING:
     from everhash.bench.runner import Failure, Source
     from everhash.bench.task import Row, Task
 
-RESULTS = Path("everhash-results")
 bench = typer.Typer(
     name="bench",
     help="Run the experiments of the paper and our own, and report on them.",
     no_args_is_help=True,
 )
 bench.command("compare")(compare)
-Name = Annotated[str, typer.Argument(help="An experiment by name, or a .toml file of your own.")]
+bench.command("report")(report)
+Name = Annotated[
+    str,
+    typer.Argument(
+        help="An experiment by name, or a .toml file of your own.",
+        autocompletion=complete_experiment,
+    ),
+]
 
 
 @bench.command("list")
-def list_() -> None:
+def list_(as_json: AsJson = False) -> None:
     """List the experiments and the data sets.
 
     Example: everhash bench list
     """
     from everhash.bench import datasets, experiment
 
+    experiments = [experiment.load(name) for name in experiment.names()]
+    sets = {name: datasets.describe(name) for name in datasets.names()}
+    if as_json:
+        runs = [{"name": e.name, "title": e.title, "runs": len(e.tasks())} for e in experiments]
+        data = [
+            {"name": name, "what": about.what, "rows": about.rows, "dim": about.dim}
+            | {"labels": about.labels, "here": datasets.is_here(name)}
+            for name, about in sets.items()
+        ]
+        print_json({"experiments": runs, "data": data})
+        return
     typer.echo("experiments")
-    for name in experiment.names():
-        loaded = experiment.load(name)
-        typer.echo(f"  {name:<12}{loaded.title} ({len(loaded.tasks()):,} runs)")
+    for each in experiments:
+        typer.echo(f"  {each.name:<12}{each.title} ({len(each.tasks()):,} runs)")
     typer.echo("\ndata sets")
-    for name in datasets.names():
-        about = datasets.describe(name)
+    for name, about in sets.items():
         size = f"{about.rows:,} rows x {about.dim}, {about.labels} labels"
-        typer.echo(f"  {name:<16}{about.what}: {size}")
-    typer.echo("  or any file of your own: run NAME --data FILE --features COL --label COL")
+        here = "" if datasets.is_here(name) else " (not on this machine)"
+        typer.echo(f"  {name:<16}{about.what}: {size}{here}")
+    typer.echo("  or a file of your own: everhash bench run NAME --data FILE")
 
 
 Seeds = Annotated[
@@ -59,20 +77,31 @@ Seeds = Annotated[
     typer.Option(min=1, help="Orderings of the stream. Default: as in the experiment."),
 ]
 Methods = Annotated[
-    str | None, typer.Option(help="all, online, batch, or names separated by commas.")
+    str | None,
+    typer.Option(
+        help="all, online, batch, or names separated by commas.", autocompletion=complete_methods
+    ),
 ]
 CodeLengths = Annotated[str | None, typer.Option(help="Lengths of codes, separated by commas.")]
 Data = Annotated[
     str | None,
-    typer.Option(help="Run on this data set instead: a name, or a file of your own."),
+    typer.Option(
+        help="Run on this data set instead: a name, or a file of your own.",
+        autocompletion=complete_dataset,
+    ),
 ]
 OwnFeatures = Annotated[
-    str | None, typer.Option(help="Of your own file: its column or columns of features.")
+    str | None,
+    typer.Option(help="Of your own file: its features. Default: found as by everhash ingest."),
 ]
-OwnLabel = Annotated[str | None, typer.Option(help="Of your own file: its column of labels.")]
+OwnLabel = Annotated[
+    str | None,
+    typer.Option(help="Of your own file: its labels. Default: y, labels or label."),
+]
 Jobs = Annotated[int, typer.Option(min=1, max=256, help="Processes, one thread each.")]
-RowsPath = Annotated[
-    Path | None, typer.Option(help="File for the rows. Default: everhash-results/NAME.jsonl.")
+ResultsPath = Annotated[
+    Path | None,
+    typer.Option(help="File for the results, one row a run. Default: everhash-results/NAME.jsonl."),
 ]
 
 
@@ -86,13 +115,15 @@ def run(
     features: OwnFeatures = None,
     label: OwnLabel = None,
     jobs: Jobs = 1,
-    rows: RowsPath = None,
+    results: ResultsPath = None,
+    as_json: AsJsonLines = False,
 ) -> None:
     """Run an experiment and print its tables. Runs that have rows already are skipped.
 
     Example: everhash bench run table1 --data digits --seeds 1
     """
-    from everhash.bench import experiment, report
+    from everhash.bench import experiment
+    from everhash.bench import report as pages
     from everhash.bench.rows import RowFile
     from everhash.cli.terminal import compile_kernels
 
@@ -100,14 +131,23 @@ def run(
     source = _source(data, features, label)
     plan = _narrowed(loaded, seeds, methods, bits, source.name if source else data)
     tasks = plan.tasks()
-    file = RowFile(rows or RESULTS / f"{loaded.name}.jsonl")
+    experiment.check_options(tasks)
+    file = RowFile(results or RESULTS / f"{loaded.name}.jsonl")
+    _require_data(plan.name, [task for task in tasks if task not in file.done], source)
+    if source is not None:
+        _describe(source)
     compile_kernels()
-    failures = _run(tasks, file, jobs, source)
+    failures = _run(plan.name, tasks, file, jobs, source)
     planned = set(tasks)
     found = [row for row in file.rows if _task(row) in planned]
-    typer.echo(report.text(plan, found))
+    for row in found if as_json else ():
+        print_json(row)
+    if not as_json:
+        typer.echo(pages.text(plan, found))
     typer.echo(
-        f"rows: {printable(file.path)} (everhash bench report {printable(file.path)})", err=True
+        f"results: {printable(file.path)}; for pages with figures: "
+        f"everhash bench report {printable(file.path)}",
+        err=True,
     )
     if failures:
         raise InputError(
@@ -137,11 +177,39 @@ def _source(data: str | None, features: str | None, label: str | None) -> Source
             f"{printable(data)} is neither a data set nor a file",
             hint=f"there are {', '.join(datasets.names())}",
         )
-    if not (features and label):
-        raise OptionError(f"which columns of {data}?", hint="pass --features and --label")
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()[:8]
     return Source(f"{path.stem}-{digest}", path, features, label)
+
+
+def _require_data(name: str, tasks: list[Task], source: Source | None) -> None:
+    """Raise one error, before anything runs, if a data set of these tasks is missing."""
+    from everhash.bench import datasets
+    from everhash.bench.kinds import KINDS
+
+    wanted = list(dict.fromkeys((task.dataset, KINDS[task.kind].needs_data) for task in tasks))
+    named = [
+        each
+        for each, needed in wanted
+        if (needed or each in datasets.names()) and (source is None or each != source.name)
+    ]
+    here = [each for each in named if datasets.is_here(each)]
+    run = f"or run {name} without it: --data {' or --data '.join(here or ['digits'])}"
+    datasets.require(named, run)
+
+
+def _describe(source: Source) -> None:
+    """Say what was read from the user's own file; raise if it cannot be used."""
+    from everhash.bench.data_file import from_file
+
+    data = from_file(source.path, source.features, source.label, source.name)
+    labelled = int((data.y >= 0).sum())
+    without = f", {len(data.y) - labelled:,} of them without a label" * (labelled < len(data.y))
+    typer.echo(
+        f"{printable(source.path)} is called {printable(source.name)}: {len(data.X):,} rows x "
+        f"{data.X.shape[1]}{without}, {counted(len(data.classes or ()), 'label')}",
+        err=True,
+    )
 
 
 def _narrowed(
@@ -166,8 +234,10 @@ def _narrowed(
     return replace(loaded, runs=tuple(replace(runs, **changes) for runs in loaded.runs))
 
 
-def _run(tasks: list[Task], file: RowFile, jobs: int, source: Source | None) -> list[Failure]:
-    """Run the tasks that have no rows yet, with a progress bar."""
+def _run(
+    name: str, tasks: list[Task], file: RowFile, jobs: int, source: Source | None
+) -> list[Failure]:
+    """Run the tasks that have no rows yet; say which is done, and by which protocol."""
     from everhash.bench.runner import Failure, run
 
     done = sum(task in file.done for task in tasks)
@@ -185,7 +255,7 @@ def _run(tasks: list[Task], file: RowFile, jobs: int, source: Source | None) -> 
         def report(result: Row | Failure) -> None:
             failed = isinstance(result, Failure)
             task = result.task if isinstance(result, Failure) else _task(result)
-            what = f"{task.dataset} {task.variant} {task.bits or '-'} bits, seed {task.seed}"
+            what = f"{name}: {_in_words(task)}"
             line = f"{what}: {result.why if isinstance(result, Failure) else _took(result)}"
             progress.update(bar, advance=1, description=escape(what))
             if failed or not sys.stderr.isatty():
@@ -194,79 +264,18 @@ def _run(tasks: list[Task], file: RowFile, jobs: int, source: Source | None) -> 
         return run(tasks, file, jobs=jobs, source=source, report=report)
 
 
+def _in_words(task: Task) -> str:
+    """Return a task as people read it: data, method, bits, ordering and protocol."""
+    from everhash.bench.kinds import KINDS
+    from everhash.bench.retrieval import PROTOCOLS
+
+    words = [task.dataset, task.variant, *([f"{task.bits} bits"] if task.bits else [])]
+    words.append(f"ordering {task.seed + 1}")
+    if KINDS[task.kind].needs_data:
+        share = f", {task.share:.0%}" if task.share else ""
+        words.append(f"protocol {task.protocol} ({PROTOCOLS[task.protocol]}{share})")
+    return ", ".join(words)
+
+
 def _took(row: Row) -> str:
     return f"{row['taken']:.1f} s"
-
-
-PUBLISHED = Path("docs/results")
-FOLDERS = (PUBLISHED, RESULTS)
-"""Folders with files of rows; a row of the second replaces the same row of the first."""
-
-
-@bench.command("report")
-def report_(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Files of rows, or names of experiments. Default: all that have rows in "
-            "everhash-results/ or docs/results/."
-        ),
-    ] = None,
-    out: Annotated[Path, typer.Option(help="The folder to write to.")] = PUBLISHED,
-) -> None:
-    """Write tables and figures, one page an experiment, from rows of earlier runs.
-
-    Example: everhash bench report table1 --out docs/results
-    """
-    require("plot")
-
-    from everhash.bench import report
-    from everhash.bench.rows import read_rows
-
-    for name, paths in _row_files(names or _with_rows()).items():
-        rows = read_rows(paths)
-        if not rows:
-            raise InputError(f"{printable(paths[0])} has no rows yet")
-        page, *figures = report.write(_reported(name), rows, out)
-        typer.echo(
-            f"{printable(page)} ({counted(len(rows), 'row')}, {counted(len(figures), 'file')})"
-        )
-    typer.echo(printable(report.write_index(out)))
-
-
-def _with_rows() -> list[str]:
-    """Return the names of all experiments that have rows."""
-    names = sorted({path.stem for folder in FOLDERS for path in folder.glob("*.jsonl")})
-    if not names:
-        raise InputError(
-            f"no rows in {' or '.join(map(str, FOLDERS))}",
-            hint="'everhash bench run table1 --data digits --seeds 1' makes some",
-        )
-    return names
-
-
-def _row_files(names: list[str]) -> dict[str, list[Path]]:
-    """Return the files of each experiment; rows of a later file replace those of an earlier one."""
-    files: dict[str, list[Path]] = {}
-    for name in names:
-        if name.endswith(".jsonl"):
-            files.setdefault(Path(name).stem, []).append(Path(name))
-            continue
-        stem = Path(name).stem if name.endswith(".toml") else name
-        found = [path for folder in FOLDERS if (path := folder / f"{stem}.jsonl").is_file()]
-        if not found:
-            raise UnknownNameError(
-                f"no rows of {name!r} in {' or '.join(map(str, FOLDERS))}",
-                hint=f"'everhash bench run {name}' makes them; or name a .jsonl file of rows",
-            )
-        files.setdefault(name, []).extend(found)
-    return files
-
-
-def _reported(name: str) -> Experiment:
-    """Return an experiment by name; one that no longer exists has a name and no runs."""
-    from everhash.bench import experiment
-
-    if name.endswith(".toml") or name in experiment.names():
-        return experiment.load(name)
-    return experiment.Experiment(name, name, "", ())

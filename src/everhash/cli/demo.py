@@ -6,11 +6,11 @@ import math
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from time import perf_counter
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
@@ -21,15 +21,17 @@ from rich.progress import track
 from rich.table import Table
 
 import everhash
+from everhash import kernels
+from everhash.cli.arguments import AsJson
 from everhash.cli.demo_serve import PACE, PORT, Scans, is_scan, serve_scans
-from everhash.cli.formatting import printable
+from everhash.cli.formatting import print_json, printable
 from everhash.cli.picture import FORMATS, Checkpoint, draw
 from everhash.cli.refresh import summary
-from everhash.cli.terminal import compile_kernels
 from everhash.codes import asymmetric
 from everhash.collection.collection import Collection
 from everhash.errors import CollectionFileError, OptionError
 from everhash.extras import missing, require
+from everhash.index.refresh import RefreshReport
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.metrics import mean_average_precision
 
@@ -49,12 +51,12 @@ class Queries(NamedTuple):
 
 
 PictureFile = Annotated[
-    Path, typer.Option("--picture", "-p", help="Where to write the picture.", readable=False)
+    Path, typer.Option("--picture", help="Where to write the picture.", readable=False)
 ]
 DemoFile = Annotated[
-    Path, typer.Option("--file", "-f", help="Where to make the collection.", readable=False)
+    Path, typer.Option("--file", help="Where to make the collection.", readable=False)
 ]
-Seed = Annotated[int, typer.Option(help="Seed of the stream and the hasher.")]
+RandomState = Annotated[int, typer.Option(help="Seed of the stream and the hasher.")]
 Serve = Annotated[
     bool, typer.Option("--serve", help="Stream the rows slowly, to be watched in a browser.")
 ]
@@ -73,10 +75,11 @@ Pace = Annotated[
 def demo(
     picture: PictureFile = Path("everhash-demo.png"),
     file: DemoFile = Path("everhash-demo.ever"),
-    seed: Seed = 0,
+    random_state: RandomState = 0,
     serve: Serve = False,
     port: Port = None,
     pace: Pace = None,
+    as_json: AsJson = False,
 ) -> None:
     """Stream scikit-learn's digits into a collection, label by label, and show what happened.
 
@@ -88,53 +91,89 @@ def demo(
     if not serve and (port is not None or pace is not None):
         raise OptionError("--port and --pace are for watching", hint="add --serve")
     port, pace = PORT if port is None else port, PACE if pace is None else pace
-    _check_options(picture, seed, pace)
+    _check_options(picture, random_state, pace)
     if serve:
         require("serve")
     remove_earlier(file)
-    compile_kernels()
-    stream, queries = _digits(seed)
-    new = partial(everhash.create, labels_per_cycle=LABELS_PER_CYCLE, random_state=seed)
-    make = partial(new, file, DIM, BITS)
+    stream, queries = _digits(random_state)
+    make = partial(everhash.create, file, DIM, BITS, labels_per_cycle=LABELS_PER_CYCLE)
+    make = partial(make, random_state=random_state)
     if serve:
-        serve_scans(stream, make, seed=seed, port=port, pace=pace)
+        order = np.random.default_rng(random_state)
+        serve_scans(stream, make, order, port=port, pace=pace, as_json=as_json)
         return
     with make() as collection:
-        checkpoints = _show(collection, stream, queries)
-        typer.echo(f"collection: {printable(file)} (everhash stats {printable(file)})")
-        _draw(collection.hasher, checkpoints, picture)
+        shown = _stream_in(collection, stream, queries)
+        if not as_json:
+            _show(collection, stream, queries, shown)
+            typer.echo(f"collection: {printable(file)} (everhash stats {printable(file)})")
+        drawn = _draw(collection.hasher, shown.checkpoints, picture)
+    if as_json:
+        print_json(
+            {"file": str(file), "picture": str(picture) if drawn else None, **shown.as_json()}
+        )
+    elif drawn:
+        typer.echo(f"picture: {printable(picture)}")
 
 
-def _show(collection: Collection, stream: Scans, queries: Queries) -> list[Checkpoint]:
-    """Stream the rows in; print the checkpoints, a refresh and some searches."""
+class Shown(NamedTuple):
+    """What the demo has measured."""
+
+    checkpoints: list[Checkpoint]
+    refreshed: RefreshReport
+    figures: list[Figure]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "checkpoints": [checkpoint._asdict() for checkpoint in self.checkpoints],
+            "refresh": asdict(self.refreshed),
+            "figures": [figure._asdict() for figure in self.figures],
+        }
+
+
+class Figure(NamedTuple):
+    """Shares of answers that are right, by one way of searching."""
+
+    by: str
+    first_right: float
+    right: float
+
+
+def _show(collection: Collection, stream: Scans, queries: Queries, shown: Shown) -> None:
+    """Print the checkpoints, the refresh and some searches."""
     console = Console()
     console.print(
-        f"{len(stream.X)} digits arrive one label after the other, 30 % without their label; "
+        f"{len(stream.X)} digits arrived one label after the other, 30 % without their label; "
         f"{len(queries.X)} more are queries."
     )
-    checkpoints = _stream_in(collection, stream, queries)
-    _report(console, collection, checkpoints)
-    console.print(_figures(collection, stream, queries))
+    console.print(_table(shown.checkpoints))
+    console.print(
+        "mAP: tie-averaged, asymmetric distance, queries of the labels seen so far. By codeword: "
+        "labelled rows, stored as their label's word.\nBy mapping: all rows, stored as their bits "
+        "under the newest mapping. Rows/s: learned, added and on disk."
+    )
+    console.print(f"\nrefresh: {summary(shown.refreshed, collection.stats())}")
+    console.print(_figure_table(shown.figures, len(queries.X)))
     console.print(_answers(collection, stream, queries))
-    return checkpoints
 
 
-def _draw(hasher: StreamHasher, checkpoints: list[Checkpoint], picture: Path) -> None:
-    """Draw the picture, or say what to install for it."""
+def _draw(hasher: StreamHasher, checkpoints: list[Checkpoint], picture: Path) -> bool:
+    """Draw the picture, or say what to install for it; return whether it was drawn."""
     problem = missing("plot")
     if problem is not None:
         typer.echo(f"no picture was drawn: {problem}", err=True)
-        return
+        return False
     draw(hasher, checkpoints, picture)
-    typer.echo(f"picture: {picture}")
+    return True
 
 
-def _check_options(picture: Path, seed: int, pace: float) -> None:
+def _check_options(picture: Path, random_state: int, pace: float) -> None:
     """Raise for options that would otherwise fail only after the stream was learned."""
     if not 0 < pace < math.inf:
         raise OptionError(f"--pace must be above 0, got {pace}")
-    if seed < 0:
-        raise OptionError(f"--seed must be at least 0, got {seed}")
+    if random_state < 0:
+        raise OptionError(f"--random-state must be at least 0, got {random_state}")
     if picture.is_dir() or not os.access(picture.parent, os.W_OK):
         raise OptionError(
             f"no picture can be written to {picture}",
@@ -154,7 +193,7 @@ def remove_earlier(file: Path) -> None:
         with everhash.open(file) as collection:  # for writing: fails if another process writes it
             stats, ours = collection.stats(), _is_ours(collection)
     except CollectionFileError as error:
-        error.hint = "it was not changed; choose another --file"
+        error.hint_template = "it was not changed; choose another --file"
         raise
     if not ours or stats["entries"] > ROWS:
         raise OptionError(
@@ -174,12 +213,12 @@ def _is_ours(collection: Collection) -> bool:
     return all(is_scan(attached.payload) for attached in collection.attachments(ids))
 
 
-def _digits(seed: int) -> tuple[Scans, Queries]:
+def _digits(random_state: int) -> tuple[Scans, Queries]:
     """Return the stream sorted by label, some of it unlabelled, and the queries."""
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     order = rng.permutation(len(X))
     queries, rest = order[:QUERIES], order[QUERIES:]
     rest = rest[np.argsort(y[rest], kind="stable")]
@@ -187,7 +226,8 @@ def _digits(seed: int) -> tuple[Scans, Queries]:
     return Scans(X[rest].astype(np.float32), y[rest], hidden), Queries(X[queries], y[queries])
 
 
-def _stream_in(collection: Collection, stream: Scans, queries: Queries) -> list[Checkpoint]:
+def _stream_in(collection: Collection, stream: Scans, queries: Queries) -> Shown:
+    """Stream the rows in and measure; refresh; search."""
     steps = track(
         _checkpoints(collection, stream, queries),
         total=len(np.unique(stream.y)),
@@ -195,7 +235,7 @@ def _stream_in(collection: Collection, stream: Scans, queries: Queries) -> list[
         console=Console(stderr=True),
         disable=not sys.stderr.isatty(),
     )
-    return list(steps)
+    return Shown(list(steps), collection.refresh(), _figures(collection, stream, queries))
 
 
 def _checkpoints(collection: Collection, stream: Scans, queries: Queries) -> Iterator[Checkpoint]:
@@ -204,9 +244,9 @@ def _checkpoints(collection: Collection, stream: Scans, queries: Queries) -> Ite
     for label in np.unique(stream.y):
         rows = np.flatnonzero(stream.y == label)
         labels = [None if stream.hidden[row] else int(stream.y[row]) for row in rows]
-        start = perf_counter()
+        start = kernels.clock()
         collection.ingest(stream.X[rows], labels)
-        seconds = perf_counter() - start
+        seconds = kernels.clock() - start
         before = np.full(hasher.width_, -1)
         before[: len(versions)] = versions
         versions = hasher.versions_
@@ -234,18 +274,6 @@ def _by_mapping(hasher: StreamHasher, stream: Scans, queries: Queries, last: int
     return mean_average_precision(distances, queries.y[:, None] == stream.y[: last + 1])
 
 
-def _report(console: Console, collection: Collection, checkpoints: list[Checkpoint]) -> None:
-    """Print the checkpoints, then refresh and print what that did."""
-    console.print(_table(checkpoints))
-    console.print(
-        "mAP: tie-averaged, asymmetric distance, queries of the labels seen so far. By codeword: "
-        "labelled rows, stored as their label's word.\nBy mapping: all rows, stored as their bits "
-        "under the newest mapping. Rows/s: learned, added and on disk."
-    )
-    report = collection.refresh()
-    console.print(f"\nrefresh: {summary(report, collection.stats())}")
-
-
 def _table(checkpoints: list[Checkpoint]) -> Table:
     table = Table(title="digits, label by label")
     for heading in ("rows", "labels", "cycles", "width", "mAP by codeword", "mAP by mapping"):
@@ -266,17 +294,23 @@ def _table(checkpoints: list[Checkpoint]) -> Table:
     return table
 
 
-def _figures(collection: Collection, stream: Scans, queries: Queries) -> Table:
+def _figures(collection: Collection, stream: Scans, queries: Queries) -> list[Figure]:
     """Return how many answers are right, by meaning and by cosine. Ids are rows of the stream."""
-    table = Table(
-        title=f"{len(queries.X)} queries that the collection has never seen", box=box.SIMPLE
-    )
-    for heading in ("search", "first answer right", f"right among {BEST}"):
-        table.add_column(heading, justify="left" if heading == "search" else "right")
-    for by, what in (("meaning", 'by="meaning"'), ("likeness", 'plain cosine: by="likeness"')):
+    figures = []
+    for by in ("meaning", "likeness"):
         found = collection.search(queries.X, BEST, by)
         right = stream.y[found.ids.astype(np.int64)] == queries.y[:, None]
-        table.add_row(what, f"{100 * right[:, 0].mean():.1f} %", f"{100 * right.mean():.1f} %")
+        figures.append(Figure(by, float(right[:, 0].mean()), float(right.mean())))
+    return figures
+
+
+def _figure_table(figures: list[Figure], queries: int) -> Table:
+    table = Table(title=f"{queries} queries that the collection has never seen", box=box.SIMPLE)
+    for heading in ("search", "first answer right", f"right among {BEST}"):
+        table.add_column(heading, justify="left" if heading == "search" else "right")
+    for by, first, right in figures:
+        what = f"--by {by}" if by == "meaning" else f"--by {by}: plain cosine"
+        table.add_row(what, f"{100 * first:.1f} %", f"{100 * right:.1f} %")
     return table
 
 

@@ -15,7 +15,7 @@ import typer
 from numpy.typing import NDArray
 
 import everhash
-from everhash.cli.formatting import printable
+from everhash.cli.formatting import print_json, printable
 from everhash.collection.collection import Collection
 from everhash.errors import EverhashError
 
@@ -43,7 +43,13 @@ class Scans(NamedTuple):
 
 
 def serve_scans(
-    scans: Scans, make: Callable[[], Collection], *, seed: int, port: int, pace: float
+    scans: Scans,
+    make: Callable[[], Collection],
+    order: np.random.Generator,
+    *,
+    port: int,
+    pace: float,
+    as_json: bool = False,
 ) -> None:
     """Serve a new collection and stream the scans into it, until the server is stopped.
 
@@ -55,9 +61,12 @@ def serve_scans(
     listening = bind(HOST, port)
     url = f"http://{HOST}:{listening.getsockname()[1]}"
     app = make_app(make)
-    arriving = watchable(scans, np.random.default_rng(seed))
+    arriving = watchable(scans, order)
     feeder = Thread(target=_feed, args=(url, arriving, pace, app.service), daemon=True)
-    typer.echo(f"open {url} and watch {len(scans.X)} digits arrive; Ctrl-C ends it")
+    if as_json:
+        print_json({"url": url, "rows": len(scans.X)})
+    else:
+        typer.echo(f"open {url} and watch {len(scans.X)} digits arrive; Ctrl-C ends it")
     feeder.start()
     run(app, listening)
 
@@ -80,7 +89,7 @@ def _feed(url: str, scans: Scans, pace: float, service: Any) -> None:
                     collection.refresh()
     except EverhashError as error:
         if service.ready and not service.is_stopping:
-            typer.echo(f"error: the stream has ended: {printable(error)}", err=True)
+            typer.echo(f"error: the stream has ended: {printable(error.told('cli'))}", err=True)
 
 
 def _paced(rows: int, pace: float) -> Iterator[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""`everhash labels | rename-label | merge-labels | drop-label`: the labels of a collection."""
+"""`everhash labels | label | unlabel | rename-label | merge-labels | drop-label`."""
 
 from __future__ import annotations
 
@@ -9,22 +9,50 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from everhash.cli.arguments import AsJson, File, known_labels, open_collection, parse_label
+from everhash.cli.arguments import (
+    AsJson,
+    Ids,
+    Label,
+    Target,
+    known_labels,
+    labels_in,
+    open_collection,
+    unknown_label,
+)
+from everhash.cli.completion import complete_label
 from everhash.cli.formatting import counted, print_json, printable
-from everhash.collection.labels import LabelInfo
+from everhash.collection.as_json import label_info_to_json, label_report_to_json
+from everhash.collection.typed import typed_ids, typed_label
+from everhash.wire.labels import label_to_json
 
-Label = Annotated[str, typer.Argument(help="A label of the collection.", show_default=False)]
+NewName = Annotated[
+    str,
+    typer.Argument(help="Its new name, which no label has.", show_default=False, metavar="NAME"),
+]
+Into = Annotated[
+    str,
+    typer.Argument(
+        help="The label that stays.",
+        show_default=False,
+        metavar="INTO",
+        autocompletion=complete_label,
+    ),
+]
+NoTeach = Annotated[
+    bool, typer.Option("--no-teach", help="Change the entries only; what was learned stays.")
+]
+New = Annotated[bool, typer.Option("--new", help="Make a label that the collection has not seen.")]
 
 
-def labels(path: File, as_json: AsJson = False) -> None:
+def labels(target: Target, as_json: AsJson = False) -> None:
     """List labels in order of arrival, with their entries and how well they were learned.
 
     Example: everhash labels shop.ever --json
     """
-    with open_collection(path, readonly=True) as collection:
+    with open_collection(target, readonly=True) as collection:
         found = collection.labels()
     if as_json:
-        print_json([_described(info) for info in found])
+        print_json({"total": len(found), "labels": [label_info_to_json(info) for info in found]})
         return
     table = Table(title=counted(len(found), "label"))
     table.add_column("label")
@@ -37,54 +65,95 @@ def labels(path: File, as_json: AsJson = False) -> None:
     Console().print(table)
 
 
-def _described(info: LabelInfo) -> dict[str, object]:
-    return {
-        "label": info.label,
-        "entries": info.entries,
-        "lessons": info.lessons,
-        "accuracy": info.accuracy,
-    }
-
-
-def rename_label(
-    path: File,
+def label(
+    target: Target,
     label: Label,
-    to: Annotated[
-        str, typer.Argument(help="Its new name, which no label has.", show_default=False)
-    ],
+    ids: Ids,
+    new: New = False,
+    no_teach: NoTeach = False,
+    as_json: AsJson = False,
 ) -> None:
+    """Give entries a label instead of what they had, and learn from it.
+
+    What an entry has taught with its old label is forgotten.
+    A label that the collection has not seen is refused, unless --new is given.
+    The label is a text, unless the collection knows it only as a number.
+    An id is a text if the collection has it as text, otherwise a number.
+    Write -- before negative numbers.
+
+    Example: everhash label shop.ever shoes sku-17 sku-99
+    """
+    with open_collection(target) as collection:
+        known = labels_in(collection)
+        given = typed_label(label, known.__contains__)
+        if not new and given not in known:
+            raise unknown_label(given, known, "--new makes a new label; nothing was changed")
+        found = list(dict.fromkeys(typed_ids(collection, ids)))
+        report = collection.label(found, [given] * len(found), teach=not no_teach)
+    if as_json:
+        print_json(label_report_to_json(report))
+        return
+    typer.echo(f"{counted(report.labelled, 'entry', 'entries')} labelled {printable(label)}")
+    for one in report.new:
+        typer.echo(printable(one))
+
+
+def unlabel(target: Target, ids: Ids, no_teach: NoTeach = False, as_json: AsJson = False) -> None:
+    """Take the labels of entries away, and forget what they have taught.
+
+    An id is a text if the collection has it as text, otherwise a number.
+    Write -- before negative numbers.
+
+    Example: everhash unlabel shop.ever sku-17 sku-99
+    """
+    with open_collection(target) as collection:
+        found = list(dict.fromkeys(typed_ids(collection, ids)))
+        changed = collection.unlabel(found, teach=not no_teach)
+    if as_json:
+        print_json({"unlabelled": changed})
+    else:
+        typer.echo(f"{counted(changed, 'entry', 'entries')} unlabelled")
+
+
+def rename_label(target: Target, label: Label, to: NewName, as_json: AsJson = False) -> None:
     """Give a label another name.
 
     Labels are texts, unless the collection knows them only as numbers.
 
     Example: everhash rename-label shop.ever shoos shoes
     """
-    with open_collection(path) as collection:
+    with open_collection(target) as collection:
         (known,) = known_labels(collection, [label])
-        collection.rename_label(known, parse_label(collection, to))
-    typer.echo(f"label {printable(label)} is {printable(to)} now")
+        name = typed_label(to, labels_in(collection).__contains__)
+        collection.rename_label(known, name)
+    if as_json:
+        print_json({"label": label_to_json(name)})
+    else:
+        typer.echo(f"label {printable(label)} is {printable(to)} now")
 
 
-def merge_labels(
-    path: File,
-    label: Label,
-    into: Annotated[str, typer.Argument(help="The label that stays.", show_default=False)],
-) -> None:
+def merge_labels(target: Target, label: Label, into: Into, as_json: AsJson = False) -> None:
     """Make two labels one, as if all rows of the first had come with the second.
 
     Example: everhash merge-labels shop.ever boot boots
     """
-    with open_collection(path) as collection:
+    with open_collection(target) as collection:
         changed = collection.merge_labels(*known_labels(collection, [label, into]))
+    if as_json:
+        print_json({"entries": changed})
+        return
     entries = counted(changed, "entry", "entries")
     typer.echo(f"{entries} labelled {printable(into)} instead of {printable(label)}")
 
 
-def drop_label(path: File, label: Label) -> None:
+def drop_label(target: Target, label: Label, as_json: AsJson = False) -> None:
     """Forget a label: entries lose it, and no row is taken for it.
 
     Example: everhash drop-label shop.ever test
     """
-    with open_collection(path) as collection:
+    with open_collection(target) as collection:
         changed = collection.drop_label(*known_labels(collection, [label]))
+    if as_json:
+        print_json({"entries": changed})
+        return
     typer.echo(f"label {printable(label)} dropped: {counted(changed, 'entry', 'entries')} had it")

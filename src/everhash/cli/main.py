@@ -12,18 +12,21 @@ import typer
 from everhash import __version__
 from everhash.cli.advise import advise
 from everhash.cli.bench import bench
-from everhash.cli.collection import create, restore, snapshot, stats, upgrade, verify
+from everhash.cli.collection import create, restore, snapshot, upgrade, verify
 from everhash.cli.demo import demo
-from everhash.cli.entries import label, remove, unlabel
+from everhash.cli.entries import entries, get, remove
 from everhash.cli.export import export
 from everhash.cli.formatting import printable
+from everhash.cli.groups import HELP, Command, Group, add_group
 from everhash.cli.ingest import ingest
 from everhash.cli.keys import key
-from everhash.cli.labels import drop_label, labels, merge_labels, rename_label
+from everhash.cli.labels import drop_label, label, labels, merge_labels, rename_label, unlabel
 from everhash.cli.methods import methods
+from everhash.cli.predict import predict
 from everhash.cli.refresh import refresh
 from everhash.cli.search import search
 from everhash.cli.serve import serve
+from everhash.cli.stats import stats
 from everhash.errors import EverhashError, StoreError, exit_code
 
 app = typer.Typer(
@@ -31,15 +34,18 @@ app = typer.Typer(
     help="Compact binary codes, learned online from a labelled stream that never stops growing.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    cls=Group,
+    context_settings=HELP,
 )
 COMMANDS = (
-    *(create, ingest, search, label, unlabel, remove, labels, rename_label, merge_labels),
-    *(drop_label, refresh, stats, verify, upgrade, snapshot, restore, export, serve, key),
+    *(create, ingest, search, predict, get, entries, remove),
+    *(labels, label, unlabel, rename_label, merge_labels, drop_label),
+    *(refresh, stats, verify, upgrade, snapshot, restore, export, serve, key),
     *(advise, methods, demo),
 )
 for command in COMMANDS:
-    app.command()(command)
-app.add_typer(bench)
+    app.command(cls=Command)(command)
+add_group(app, bench)
 
 
 def _show_version(asked: bool) -> None:
@@ -60,8 +66,7 @@ def main(
 def run_app() -> None:
     """Run the command: an `EverhashError` becomes one line on stderr, a bug keeps its traceback.
 
-    Typer ends silently with exit code 130 after Ctrl-C, and with 1 if the reader of a pipe has
-    gone (`| head`).
+    Typer ends silently with exit code 1 if the reader of a pipe has gone (`| head`).
     """
     with warnings.catch_warnings():
         warnings.showwarning = _print_warning
@@ -90,7 +95,7 @@ def _call_app() -> None:
 
 
 def _fail(error: EverhashError) -> None:
-    typer.echo(f"error: {printable(error)}", err=True)
+    typer.echo(f"error: {printable(error.told('cli'))}", err=True)
     sys.exit(exit_code(error))
 
 

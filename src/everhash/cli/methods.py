@@ -11,16 +11,25 @@ from rich.console import Console
 from rich.table import Table
 
 from everhash import peers
-from everhash.cli.arguments import AsJson
+from everhash.cli.arguments import AsJsonLines
+from everhash.cli.completion import complete_method
 from everhash.cli.formatting import print_json
 from everhash.learn.options import OWN
+from everhash.peers.registry import new_hasher
 
 
 def methods(
-    name: Annotated[str | None, typer.Argument(help="Show this method only. Default: all.")] = None,
-    as_json: AsJson = False,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="Show this method only. Default: all.",
+            metavar="NAME",
+            autocompletion=complete_method,
+        ),
+    ] = None,
+    as_json: AsJsonLines = False,
 ) -> None:
-    """List the methods and what each needs. `create --method` takes the online ones.
+    """List the methods and what each needs; everhash create takes those that are not batch.
 
     Example: everhash methods mihash
     """
@@ -34,7 +43,7 @@ def methods(
         return
     table = Table(
         title="methods",
-        caption="batch: learns from all rows at once, with fit(X, y) in Python; not for `create`",
+        caption="batch: learns from all rows at once, in Python only; not for everhash create",
     )
     for column in ("name", "year", "learns from", "labelled entries", "notes"):
         table.add_column(column)
@@ -54,7 +63,7 @@ def _show_one(about: peers.Description) -> None:
         ("learns from", _needs(about)),
         ("labelled entries", "by codeword" if about.codewords else "by their own bits"),
         ("notes", "; ".join(_notes(about)) or "none"),
-        ("options", ", ".join(f"{option}={value}" for option, value in options)),
+        ("options in Python", ", ".join(f"{option}={value}" for option, value in options)),
     ):
         table.add_row(*row)
     Console().print(table)
@@ -62,7 +71,7 @@ def _show_one(about: peers.Description) -> None:
 
 def _options(name: str) -> dict[str, Any]:
     """Return the options of a method and their defaults, without those of its other learner."""
-    options = peers.get(name).get_params()
+    options = new_hasher(name).get_params()
     learner = options.get("learner")
     others = [OWN[other] for other in OWN if learner not in (None, other)]
     return {option: options[option] for option in options if option not in chain(*others)}

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from everhash import sources
+from everhash.cli.inputs import shown, wrong_width
+from everhash.collection.api import CollectionApi
 from everhash.collection.attachments import pictured, written
 from everhash.collection.collection import Collection
 from everhash.errors import (
+    DimensionError,
     DuplicateIdError,
     EverhashError,
     InputError,
@@ -20,7 +22,7 @@ from everhash.errors import (
     NotFiniteError,
     OptionError,
 )
-from everhash.sources import Batch
+from everhash.sources import Batch, Taken
 from everhash.stream import as_labels, as_rows
 from everhash.wire.ids import Id, as_id
 from everhash.wire.labels import label_to_json
@@ -31,31 +33,51 @@ class IngestPlan:
     """Which files and columns to read, and how."""
 
     files: list[Path]
-    features: str | None
-    label: str | None
-    id: str | None
-    payload: str | list[str] | None
-    """One column of payloads, or several that become an object."""
-    thumbnail: str | None
-    rows: int
+    columns: dict[str, Any]
+    """The columns that were named, as arguments of `read`."""
+    batch_rows: int
     resume: bool
-    unlabelled: bool
+    learn: bool
+
+    @cached_property
+    def taken(self) -> dict[Path, Taken | None]:
+        """The columns that are read of each file; None where there are none to choose from."""
+        return {file: sources.infer(file, **self.columns) for file in self.files}
+
+    @cached_property
+    def has_ids(self) -> bool:
+        """Whether all files have ids."""
+        return all(taken is not None and taken.choice.id for taken in self.taken.values())
+
+    def found(self) -> list[str]:
+        """Return a line for each set of columns that were taken without being named."""
+        lines: dict[str, list[Path]] = {}
+        for file, taken in self.taken.items():
+            if taken is not None and not self._named_all(taken):
+                lines.setdefault(str(taken), []).append(file)
+        more = {text: f" and {len(files) - 1} more" for text, files in lines.items() if files[1:]}
+        return [f"{shown(files[0])}{more.get(text, '')}: {text}" for text, files in lines.items()]
+
+    def _named_all(self, taken: Taken) -> bool:
+        used = taken.choice._asdict() | {"features": "some"}
+        return all(self.columns[use] is not None for use, name in used.items() if name)
 
     def batches(self) -> Iterator[tuple[Path, int, Batch]]:
         """Read all files; yield each batch with its file and the number of its first row there."""
         for file in self.files:
             start = 0
-            for batch in sources.read(
-                file,
-                features=self.features,
-                label=self.label,
-                id=self.id,
-                payload=self.payload,
-                thumbnail=self.thumbnail,
-                rows=self.rows,
-            ):
+            for batch in sources.read(file, **self.columns, batch_rows=self.batch_rows):
                 yield file, start, batch
                 start += len(batch.X)
+
+    def dim(self) -> int:
+        """Return how many features the first row has."""
+        for _, _, batch in self.batches():
+            return int(batch.X.shape[1])
+        raise InputError(
+            "there are no rows, so nothing says how many features a row has",
+            hint="name a file with rows, or use everhash create --dim",
+        )
 
     def count(self) -> int | None:
         """Return how many rows the files have, or None if that needs reading them."""
@@ -71,18 +93,24 @@ class RowCheck:
     `check_batch` checks each batch, and `finish` what depends on all rows together.
     """
 
-    collection: Collection
+    collection: CollectionApi
     plan: IngestPlan
+    name: str
+    """What the collection is called, for messages."""
     rows: int = 0
     _ids: set[Id] = field(default_factory=set)
     _labels: dict[Hashable, None] = field(default_factory=dict)
     _with_ids: Path | None = None
     _without_ids: Path | None = None
 
+    @cached_property
+    def _dim(self) -> int:
+        return int(self.collection.stats()["dim"])
+
     def check_batch(self, file: Path, start: int, batch: Batch) -> None:
         """Raise if a row cannot be used; `start` is the number of the first row in the file."""
         try:
-            as_rows(batch.X, self.collection.hasher.n_features_in_, "the collection")
+            as_rows(batch.X, self._dim, "the collection")
             self._check_labels(start, batch)
             self._check_ids(file, batch)
             _check_attachments(start, batch)
@@ -91,8 +119,10 @@ class RowCheck:
                 f"{file}: row {start + error.row} holds NaN, infinity or a value beyond 1e37",
                 hint="drop or repair the row; nothing was applied",
             ) from None
+        except DimensionError as error:
+            raise wrong_width(error, file, self.plan.taken[file], self.name) from None
         except EverhashError as error:
-            error.message = f"{file}: {error.message}"
+            error.message_template = f"{file}: {error.message_template}"
             raise
         self.rows += len(batch.X)
 
@@ -101,19 +131,12 @@ class RowCheck:
         try:
             labels = as_labels(batch.y, n)
         except LabelError as error:  # its row numbers start at the batch
-            error.message = f"rows from {start} on: {error.message}" if start else error.message
+            if start:
+                error.message_template = f"rows from {start} on: {error.message_template}"
             raise
-        has_label = np.zeros(n, np.bool_)
-        has_label[labels.rows] = True
-        if not has_label.all() and not self.plan.unlabelled:
-            if batch.y is None:
-                raise LabelError(
-                    "no labels", hint="name their column with --label, or pass --unlabelled"
-                )
-            raise LabelError(
-                f"row {start + int(has_label.argmin())} has no label",
-                hint="pass --unlabelled to accept rows without a label; nothing was applied",
-            )
+        if batch.y is None and self.plan.learn and self.plan.columns["label"] is None:
+            hint = "name their column with --label, or pass --no-learn to add rows without labels"
+            raise LabelError("there is no column of labels to learn from", hint=hint)
         for label in labels.values:
             if label not in self._labels:
                 label_to_json(label)
@@ -137,7 +160,8 @@ class RowCheck:
 
     def finish(self) -> None:
         """Raise if there are too many labels, or ids in some files only."""
-        self.collection.hasher.check_room(list(self._labels))
+        if isinstance(self.collection, Collection):  # a service looks at each batch by itself
+            self.collection.hasher.check_room(list(self._labels))
         if self._with_ids is not None and self._without_ids is not None:
             raise OptionError(
                 f"{self._with_ids} has ids, {self._without_ids} has none",
@@ -149,17 +173,16 @@ def _check_attachments(start: int, batch: Batch) -> None:
     """Raise if a payload or thumbnail is too large or of another type."""
     try:
         for row, payload in enumerate(batch.payloads or (), start):
-            if payload is not None:
-                written(payload, f"row {row}: the payload")
+            written(payload, f"row {row}: the payload")
         for row, thumbnail in enumerate(batch.thumbnails or (), start):
-            if thumbnail is not None:
-                pictured(thumbnail, f"row {row}: the thumbnail")
+            pictured(thumbnail, f"row {row}: the thumbnail")
     except InputError as error:
-        error.hint += "; nothing was applied"
+        error.hint_template += "; nothing was applied"
         raise
 
 
 def _duplicate(value: Any, problem: str, hint: str) -> DuplicateIdError:
     error = DuplicateIdError(value)
-    error.message, error.hint = f"id {value!r} {problem}", f"{hint}; nothing was applied"
+    error.message_template = f"id {value!r} {problem}"
+    error.hint_template = f"{hint}; nothing was applied"
     return error

@@ -7,15 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from everhash.cli.arguments import AsJson, File, open_collection
+from everhash.cli.arguments import AsJson, Target, open_collection
 from everhash.cli.formatting import counted, percent, print_json, short
 from everhash.cli.terminal import Bar, waiting
-from everhash.collection.collection import Collection
+from everhash.collection.api import CollectionApi
 from everhash.index.refresh import RefreshReport, report_of
 
 
 def refresh(
-    path: File,
+    target: Target,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only print what a refresh would do.")
     ] = False,
@@ -25,7 +25,7 @@ def refresh(
 
     Example: everhash refresh shop.ever --dry-run
     """
-    with open_collection(path, readonly=dry_run) as collection:
+    with open_collection(target, readonly=dry_run) as collection:
         report = _dry_run(collection) if dry_run else _with_progress(collection)
         stats = collection.stats()
     if as_json:
@@ -34,12 +34,12 @@ def refresh(
         typer.echo(summary(report, stats))
 
 
-def _dry_run(collection: Collection) -> RefreshReport:
+def _dry_run(collection: CollectionApi) -> RefreshReport:
     with waiting("comparing every entry without a label"):
         return collection.refresh(dry_run=True)
 
 
-def _with_progress(collection: Collection) -> RefreshReport:
+def _with_progress(collection: CollectionApi) -> RefreshReport:
     """Refresh with a progress bar."""
     total, done = collection.stats()["coded"], 0
     with Bar("refreshing", total) as bar:
@@ -61,7 +61,7 @@ def stored_bits(report: RefreshReport, stats: dict[str, Any]) -> int:
 def summary(report: RefreshReport, stats: dict[str, Any]) -> str:
     """Return one line on what a refresh did, or would do."""
     if report.entries == 0:
-        if stats["read_only"]:
+        if stats["unrefreshable"]:
             return (
                 "nothing to refresh: the collection keeps no features (create --keep-features none)"
             )

@@ -11,36 +11,52 @@ from typing import Annotated
 import typer
 
 import everhash
-from everhash.cli.arguments import File
-from everhash.cli.formatting import printable
+from everhash.cli.arguments import AsJson, File
+from everhash.cli.formatting import print_json, printable
+from everhash.cli.terminal import waiting
 from everhash.extras import require
-from everhash.store.connection import find
 
 LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
+Host = Annotated[
+    str, typer.Option(help="Address to listen at; --keys is needed unless it is local.")
+]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at; 0 picks a free one.")]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="File of keys, made by everhash key. Without one, only local clients are served.",
+        envvar="EVERHASH_KEYS",
+        show_default=False,
+    ),
+]
+Readonly = Annotated[
+    bool,
+    typer.Option("--readonly", help="Refuse writes, and follow the changes of another process."),
+]
+Cors = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Origin of another site whose pages may ask, such as https://shop.example; may be "
+        "repeated.",
+        metavar="ORIGIN",
+    ),
+]
+AccessLog = Annotated[
+    bool, typer.Option("--access-log", help="Write a line for each request to stderr.")
+]
+
+
 def serve(
     path: File,
-    host: Annotated[
-        str, typer.Option(help="Address to listen at; --keys is needed unless it is local.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen at; 0 picks a free one.")
-    ] = 8765,
-    keys: Annotated[
-        Path | None,
-        typer.Option(
-            help="File of keys, made by everhash key. Without one, only local clients are served.",
-            envvar="EVERHASH_KEYS",
-            show_default=False,
-        ),
-    ] = None,
-    readonly: Annotated[
-        bool,
-        typer.Option(
-            "--readonly", help="Refuse writes, and follow the changes of another process."
-        ),
-    ] = False,
+    host: Host = "127.0.0.1",
+    port: Port = 8765,
+    keys: KeyFile = None,
+    readonly: Readonly = False,
+    cors: Cors = None,
+    access_log: AccessLog = False,
+    as_json: AsJson = False,
 ) -> None:
     """Serve a collection over HTTP until Ctrl-C or SIGTERM; docs/service.md lists the routes.
 
@@ -52,17 +68,34 @@ def serve(
 
     from everhash.serve.app import make_app
     from everhash.serve.keys import read_keys
-    from everhash.serve.server import bind, run
+    from everhash.serve.server import bind, end_interrupted, open_first, run
 
     known = None if keys is None else read_keys(keys)
-    opener = partial(everhash.open, path, readonly=readonly)
-    app = make_app(opener, keys=known, readonly=readonly, public=not is_local(host))
+    app = make_app(
+        partial(everhash.open, path, readonly=readonly),
+        keys=known,
+        readonly=readonly,
+        public=not is_local(host),
+        cors=cors or (),
+        access_log=access_log,
+    )
     logging.basicConfig(level=logging.WARNING, format=LINE)
-    find(path)  # fail before the address is printed
     listening = bind(host, port)
-    address = f"[{host}]" if ":" in host else host
-    typer.echo(f"serving {printable(path)} at http://{address}:{listening.getsockname()[1]}")
-    run(app, listening)
+    try:
+        with waiting():
+            open_first(app)  # a file that cannot be served fails before the address is printed
+        address = f"[{host}]" if ":" in host else host
+        url = f"http://{address}:{listening.getsockname()[1]}"
+        if as_json:
+            print_json({"path": str(path), "url": url})
+        else:
+            typer.echo(f"serving {printable(path)} at {url}")
+        run(app, listening)
+    except KeyboardInterrupt:
+        end_interrupted(app.service)
+    finally:
+        app.service.close_collection()
+        listening.close()
 
 
 def is_local(host: str) -> bool:

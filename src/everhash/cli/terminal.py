@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from threading import Timer
 
 from rich.console import Console, RenderableType
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     Progress,
@@ -20,36 +21,49 @@ from rich.text import Text
 
 from everhash import kernels
 
-COMPILING = "compiling search kernels, most of a minute, once"
 NOTE_AFTER = 3.0
-"""Seconds after which a wait is explained; loading compiled kernels takes less."""
+"""Seconds after which a wait is explained."""
 
 
 @contextmanager
-def waiting(reason: str = COMPILING) -> Iterator[None]:
-    """Show the reason for a wait if the body takes long."""
+def waiting(reason: str = "") -> Iterator[None]:
+    """Show on a terminal why the body takes long: while kernels compile, that; else the reason.
+
+    Elsewhere the log says on stderr that kernels compile.
+    """
     if not sys.stderr.isatty():
         yield
         return
     status = Console(stderr=True).status(reason)
     timer = Timer(NOTE_AFTER, status.start)
     timer.daemon = True
-    timer.start()
+
+    @contextmanager
+    def compiling(message: str) -> Iterator[None]:
+        status.update(escape(message))
+        status.start()
+        yield
+        status.update(reason)
+        if not reason:
+            status.stop()
+
+    if reason:
+        timer.start()
+    announce, kernels.announce = kernels.announce, compiling
     try:
         yield
     finally:
+        kernels.announce = announce
         timer.cancel()
-        timer.join()
+        if reason:
+            timer.join()
         status.stop()
 
 
 def compile_kernels() -> None:
     """Compile or load all kernels, so that no later step waits for them."""
     with waiting():
-        kernels.load()
-        kernels.load_refresh()
-        kernels.load_search()
-        kernels.load_likeness()
+        kernels.load_all()
 
 
 class RowsColumn(ProgressColumn):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -96,6 +98,30 @@ def process(*arguments: object, **options: Any) -> subprocess.Popen[str]:
         text=True,
         **options,
     )
+
+
+def on_terminal(*arguments: object) -> tuple[str, str]:
+    """Run a command with a file for stdout and a terminal for stderr; return what each got."""
+    ours, theirs = pty.openpty()
+    out = tempfile.TemporaryFile("w+")  # noqa: SIM115 - a pipe would be full before it is read
+    running = subprocess.Popen(
+        [sys.executable, "-m", "everhash", *map(str, arguments)],
+        env={**os.environ, "COLUMNS": "200", "TERM": "xterm"},
+        stdout=out,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    seen = b""
+    try:
+        while part := os.read(ours, 4096):
+            seen += part
+    except OSError:
+        pass  # how Linux says that the other side is closed
+    os.close(ours)
+    assert running.wait(60) == 0, seen
+    with out:
+        out.seek(0)
+        return out.read(), seen.decode()
 
 
 def wait_for_entries(path: Path, n: int, running: subprocess.Popen[str]) -> None:

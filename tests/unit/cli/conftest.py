@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -33,7 +34,8 @@ def _filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     output("create", path, "--dim", DIM)
     output("ingest", path, write_table(folder / "rows.parquet"), *COLUMNS)
     np.savez(folder / "more.npz", X=rows(10, seed=1)[0], ids=np.arange(10))
-    output("ingest", path, folder / "more.npz", "--unlabelled")
+    named = ("--features", "X", "--id", "ids")
+    output("ingest", path, folder / "more.npz", *named, "--label", "")
     return path
 
 
@@ -58,8 +60,10 @@ def failing(
     def run(*arguments: object) -> Ended:
         capsys.readouterr()
         monkeypatch.setattr(sys, "argv", ["everhash", *map(str, arguments)])
+        usual = signal.getsignal(signal.SIGINT)
         with pytest.raises(SystemExit) as caught:
             cli.run()
+        signal.signal(signal.SIGINT, usual)  # at its end the command no longer listens to it
         return Ended(caught.value.code, *capsys.readouterr())
 
     return run
@@ -87,10 +91,12 @@ def call(tmp_path: Path, write: Write, queries: Path) -> Callable[[str, Path], l
     """Return a function that gives a command the other arguments it needs."""
     rest: dict[str, tuple[object, ...]] = {
         "search": (queries,),
+        "predict": (queries,),
+        "get": ("sku-1", 3),
         "snapshot": (tmp_path / "new.ever",),
         "export": (tmp_path / "new.jsonl",),
         "ingest": (write("call.parquet", first=500), *COLUMNS),
-        "label": ("new", "sku-1"),
+        "label": ("label-1", "sku-1"),
         "unlabel": ("sku-1",),
         "rename-label": ("label-1", "new"),
         "merge-labels": ("label-1", "label-2"),

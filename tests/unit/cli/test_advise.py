@@ -4,44 +4,56 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+import everhash
 from everhash import advise
 from tests.unit.cli.commands import cells, output
 
+GIVEN: list[dict[str, Any]] = [
+    {"labels": 397},
+    {"labels": 100, "bits": 4, "labels_per_cycle": 2},
+    {"labels": 1000, "rows": 1_000_000, "dim": 384},
+    {"labels": 3, "rows": 5, "dim": 16_000, "labels_per_cycle": 50, "bits": 64},
+]
 
-@pytest.mark.parametrize(
-    ("arguments", "labels", "bits", "rho"),
-    [
-        (["397"], 397, 32, None),
-        (["397", "--bits", "32"], 397, 32, None),
-        (["100", "-k", "4", "-r", "2"], 100, 4, 2),
-        (["3", "--labels-per-cycle", "50", "--bits", "64"], 3, 64, 50),
-    ],
-)
-def test_advise_says_what_the_library_says(
-    arguments: list[str], labels: int, bits: int, rho: int | None
-) -> None:
-    advice = advise(labels, bits, rho)
-    as_json = json.loads(output("advise", *arguments, "--json"))
-    assert as_json == {**advice.as_dict(), "warnings": list(advice.warnings)}
 
-    printed = output("advise", *arguments)
-    assert f"{labels} labels at {bits} bits a cycle" in printed
-    table = {row[0]: row[1] for row in cells(printed)}
-    assert table == {
-        "labels a cycle (rho)": f"{advice.labels_per_cycle}",
-        "cycles": f"{advice.cycles}",
-        "width": f"{advice.width} bits",
-        "labelled entry": "0 bytes",
-        "unlabelled entry, home cycle": f"{advice.entry_bytes} bytes",
-        "unlabelled entry, all cycles": f"{advice.full_entry_bytes} bytes",
-        "codewords": f"{advice.codeword_bytes:,} bytes",
-        "mapping": f"{advice.functions_bytes_per_feature:,} bytes",
-        "all bipartitions differ": f"{advice.unique_paper:.4f}",
-        "counting complements": f"{advice.unique:.4f}",
-        "stale bits a learned row": f"{advice.stale_bits_home:.2f}",
-        "": f"{advice.stale_bits_full:.0f}",
-    }
+def arguments(given: dict[str, Any]) -> list[str]:
+    """Return options as the command line writes them."""
+    return [
+        text
+        for name, value in given.items()
+        for text in (f"--{name.replace('_', '-')}", str(value))
+    ]
+
+
+@pytest.mark.parametrize("given", GIVEN, ids=str)
+def test_advise_says_what_the_library_says(given: dict[str, Any]) -> None:
+    advice = advise(**given)
+    as_json = json.loads(output("advise", *arguments(given), "--json"))
+    assert as_json == json.loads(json.dumps(advice.as_dict()))
+    printed = output("advise", *arguments(given))
+    for choice in advice.setting:
+        assert f"{choice.option} {choice.value}: {choice.why}\n" in printed
+    assert re.findall("consider: (.*)", printed) == list(advice.consider)
     assert re.findall("warning: (.*)", printed) == list(advice.warnings)
+    table = {row[0]: row[1] for row in cells(printed)}
+    assert table["width"] == f"{advice.width} bits"
+    assert table["all bipartitions differ"] == f"{advice.unique_paper:.4f}"
+    assert ("learning all rows" in table) == (advice.learning_seconds is not None)
+
+
+@pytest.mark.parametrize("given", [each for each in GIVEN if "dim" in each], ids=str)
+def test_the_first_line_is_a_command_that_works(
+    given: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = output("advise", *arguments(given)).splitlines()[0]
+    assert command.startswith("everhash create my.ever --dim ")
+    output(*command.split()[1:])
+    with everhash.open("my.ever") as collection:
+        hasher = collection.hasher
+        assert (hasher.n_features_in_, hasher.bits) == (given["dim"], advise(**given).bits)

@@ -23,7 +23,7 @@ def test_create_makes_an_empty_collection_with_these_options(tmp_path: Path) -> 
     path = tmp_path / "shop.ever"
     printed = output(
         *("create", path, "--dim", 5, "--bits", 16, "--labels-per-cycle", 3),
-        *("--coding", "full", "--keep-features", "none", "--seed", 7, "--features", 20),
+        *("--coding", "full", "--keep-features", "none", "--random-state", 7, "--features", 20),
         "--no-likeness",
     )
     assert printed == f"created {path}: 5 features a row, 16 bits a code\n"
@@ -37,7 +37,7 @@ def test_create_makes_an_empty_collection_with_these_options(tmp_path: Path) -> 
         )
         collection.add(np.ones((2, 5)))
         found = collection.stats()
-    assert (found["coding"], found["read_only"]) == ("full", 2)
+    assert (found["coding"], found["unrefreshable"]) == ("full", 2)
     assert (found["keep_features"], found["likeness"]) == ("none", False)
 
 
@@ -47,7 +47,7 @@ def test_create_takes_either_learner_and_stats_name_it(tmp_path: Path, write: Wr
         output("create", path, "--dim", DIM, "--learner", learner)
         assert re.search(rf"learner +│ +{learner} │", output("stats", path))
         assert "accuracy" not in output("stats", path)  # nothing was learned
-        output("ingest", path, write(), *COLUMNS, "--rows", 7)
+        output("ingest", path, write(), *COLUMNS, "--batch-rows", 7)
         with everhash.open(path, readonly=True) as collection:
             assert collection.hasher.get_params()["learner"] == learner
             record = collection.stats()["learned"]
@@ -66,10 +66,10 @@ def test_create_takes_either_learner_and_stats_name_it(tmp_path: Path, write: Wr
     [
         (["--dim", "0"], "--dim must be a whole number of at least 1, got 0"),
         (["--dim", "20000"], "--dim must be at most 16384"),
-        (["--dim", "3", "--bits", "0"], "bits must be a whole number"),
-        (["--dim", "3", "--labels-per-cycle", "0"], "labels_per_cycle must be"),
-        (["--dim", "3", "--seed", "-1"], "--seed must be"),
-        (["--dim", "3", "--features", "-1"], "features must be a whole number of at least 0"),
+        (["--dim", "3", "--bits", "0"], "--bits must be a whole number"),
+        (["--dim", "3", "--labels-per-cycle", "0"], "--labels-per-cycle must be"),
+        (["--dim", "3", "--random-state", "-1"], "--random-state must be"),
+        (["--dim", "3", "--features", "-1"], "--features must be a whole number of at least 0"),
         (["--dim", "3", "--features", "5", "--learner", "sgd"], "of the exact learner, not of sgd"),
     ],
 )

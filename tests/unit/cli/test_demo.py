@@ -71,7 +71,7 @@ def test_demo_leaves_a_collection_that_answers(demo: Ran) -> None:
 
 
 def test_demo_shows_right_answers_by_meaning_beside_plain_cosine(demo: Ran) -> None:
-    lines = re.findall(r'by="(\w+)" +(\d+\.\d) % +(\d+\.\d) %', demo.printed)
+    lines = re.findall(r"--by (\w+)(?:: plain cosine)? +(\d+\.\d) % +(\d+\.\d) %", demo.printed)
     figures = {by: (float(first), float(ten)) for by, first, ten in lines}
     assert set(figures) == {"meaning", "likeness"}
     assert figures["meaning"][0] > 95

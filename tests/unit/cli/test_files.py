@@ -93,7 +93,7 @@ def test_a_folder_that_is_not_there_is_refused(shop: Path, tmp_path: Path, refus
     refused(7, "create", away / "a.ever", "--dim", 3, says="cannot be written")
     refused(7, "snapshot", shop, away / "a.ever")
     refused(7, "restore", shop, away / "a.ever")
-    refused(7, "export", shop, away / "a.csv", says="cannot be written")
+    refused(7, "export", shop, away / "a.jsonl", says="cannot be written")
     refused(7, "export", shop, away / "a.parquet", says="cannot be written")
     refused(7, "export", shop, away / "a.safetensors", says="cannot be written")
 

@@ -38,7 +38,7 @@ from tests.unit.cli.commands import (
 def test_ingest_says_in_one_line_what_it_did(tmp_path: Path, write: Write) -> None:
     path = tmp_path / "shop.ever"
     output("create", path, "--dim", DIM)
-    printed = output("ingest", path, write(), *COLUMNS, "--rows", 7)
+    printed = output("ingest", path, write(), *COLUMNS, "--batch-rows", 7)
     assert re.fullmatch(
         r"30 rows in [\d.]+ s \([\d,]+ rows/s\): "
         r"30 entries, 3 labels, 1 cycle, 32 bits wide, 0 stale bits\n",
@@ -58,9 +58,9 @@ def test_ingest_is_what_the_library_does(tmp_path: Path, write: Write, queries: 
     found = answers("search", path, queries, "-k", 5)
     assert [answer["query"] for answer in found] == [0, 1, 2, 3]
     for row, answer in enumerate(found):
-        assert [match["id"] for match in answer["matches"]] == expected.ids[row].tolist()
-        assert [match["label"] for match in answer["matches"]] == expected.labels[row].tolist()
-        scores = [np.float32(match["score"]) for match in answer["matches"]]
+        assert [match["id"] for match in answer["found"]] == expected.ids[row].tolist()
+        assert [match["label"] for match in answer["found"]] == expected.labels[row].tolist()
+        scores = [np.float32(match["score"]) for match in answer["found"]]
         assert scores == expected.scores[row].tolist()
         assert np.float32(answer["novelty"]) == expected.novelty[row]
 
@@ -99,10 +99,11 @@ def test_ingest_takes_every_durability(tmp_path: Path, write: Write, durability:
     assert stats(path)["entries"] == 30
 
 
-def test_unlabelled_rows_are_welcome_once_asked_for(tmp_path: Path, write: Write) -> None:
+def test_rows_whose_label_is_missing_are_added_and_counted(tmp_path: Path, write: Write) -> None:
     path = tmp_path / "shop.ever"
     output("create", path, "--dim", DIM)
-    output("ingest", path, write(n=3, kind=["a", None, "b"]), *COLUMNS, "--unlabelled")
+    said = output("ingest", path, write(n=3, kind=["a", None, "b"]), *COLUMNS)
+    assert said.startswith("3 rows, 1 without a label, in ")
     found = stats(path)
     assert (found["labelled"], found["unlabelled"], found["labels"]) == (2, 1, 2)
 
@@ -133,7 +134,7 @@ def test_resume_keeps_rows_and_their_attachments_together(tmp_path: Path, write:
     every = write("all.parquet", n, text=texts, pic=thumbnails)
     some = [i for i in range(n) if i % 3]
     parquet.write_table(parquet.read_table(every).take(some), tmp_path / "some.parquet")
-    options = (*COLUMNS, "--payload", "text", "--thumbnail", "pic", "--rows", 5)
+    options = (*COLUMNS, "--payload", "text", "--thumbnail", "pic", "--batch-rows", 5)
     output("create", path, "--dim", DIM)
     output("ingest", path, tmp_path / "some.parquet", *options)
     printed = output("ingest", path, every, *options, "--resume")
@@ -150,7 +151,8 @@ def test_the_example_in_the_docs_makes_entries_that_show_their_texts(
     subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True)
     monkeypatch.chdir(tmp_path)
     for command in re.findall(r"^everhash ((?:create|ingest) footwear.*)$", page, re.MULTILINE):
-        output(*command.split())
+        ran = CliRunner().invoke(cli.app, command.split(), env=WIDE)
+        assert ran.exit_code == 0, ran.output
     assert "everhash serve footwear.ever" in page
     texts = [each.payload["text"] for each in attached(tmp_path / "footwear.ever").values()]
     assert texts == ["winter boots", "boots for hiking", "red running shoes", "white summer shoes"]
@@ -167,7 +169,7 @@ def test_sigkill_in_mid_ingest_and_resume_equal_one_run(
     kinds = [None if i % 3 == 0 else label for i, label in enumerate(rows(LONG, seed=6)[1])]
     texts = [None if i % 4 == 0 else f"row {i}" for i in range(LONG)]
     long = write("long.parquet", LONG, seed=6, kind=kinds, text=texts)
-    arguments = (long, *COLUMNS, "--payload", "text", "--unlabelled", "--rows", 2)
+    arguments = (long, *COLUMNS, "--payload", "text", "--batch-rows", 2)
     whole, killed = tmp_path / "whole.ever", tmp_path / "killed.ever"
     for path in (whole, killed):
         output("create", path, "--dim", DIM)
@@ -241,7 +243,7 @@ def test_ctrl_c_ends_after_the_batch_and_says_what_is_safe(
     output("create", path, "--dim", DIM)
     ctrl_c(times)
     result = CliRunner().invoke(
-        cli.app, ["ingest", str(path), str(file), *columns, "--rows", "2"], env=WIDE
+        cli.app, ["ingest", str(path), str(file), *columns, "--batch-rows", "2"], env=WIDE
     )
     assert (result.exit_code, result.stdout) == (130, "")
     assert result.stderr == (

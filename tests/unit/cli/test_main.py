@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 from typer.main import get_command
-from typer.testing import CliRunner
 
 import everhash
 from everhash import __version__, cli
@@ -36,10 +35,14 @@ from tests.unit.cli.commands import COLUMNS, DIM, WIDE, Write, output, process, 
 
 NAMES = [
     *("create", "ingest", "search", "label", "unlabel", "remove", "refresh", "stats", "verify"),
+    *("predict", "get", "entries"),
     *("labels", "rename-label", "merge-labels", "drop-label", "upgrade"),
     *("snapshot", "restore", "export", "serve", "key", "advise", "methods", "demo"),
     *("bench list", "bench run", "bench report", "bench compare"),
 ]
+
+FILES_ONLY = {"create", "verify", "upgrade", "restore", "serve", "export"}
+WITHOUT_COLLECTION = {"key", "advise", "methods", "demo"} | {n for n in NAMES if "bench" in n}
 
 
 def commands_of(group: Any, place: str = "") -> dict[str, Any]:
@@ -84,48 +87,71 @@ def test_every_command_and_exit_code_is_in_the_reference(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_of_a_command_explains_each_of_its_options(name: str) -> None:
-    printed = " ".join(output(*name.split(), "--help").split())
+    printed = " ".join(re.sub("[│─╭╮╰╯]", " ", output(*name.split(), "--help")).split())
     for parameter in COMMANDS[name].params:
         assert parameter.help, f"{name} {parameter.name} has no help"
         assert parameter.help in printed
-        for option in parameter.opts:
-            assert option in printed
+        named = parameter.opts if parameter.param_type_name == "option" else [parameter.metavar]
+        for name_shown in named:
+            assert name_shown in printed
 
 
 def test_version_is_the_packages() -> None:
     assert output("--version") == f"everhash {__version__}\n"
 
 
-def test_completion_knows_commands_and_leaves_paths_to_the_shell() -> None:
-    names = {parameter.name for parameter in get_command(cli.app).params}
-    assert {"install_completion", "show_completion"} <= names
-    assert {"--install-completion", "--show-completion"} <= set(output("--help").split())
+@pytest.mark.parametrize("name", ["", "bench", *COMMANDS])
+def test_h_is_help_and_no_flag_shows_a_type(name: str) -> None:
+    printed = output(*name.split(), "-h")
+    assert printed == output(*name.split(), "--help")
+    assert "<bool>" not in printed
 
-    def complete(words: str) -> list[str]:
-        variables = {"_EVERHASH_COMPLETE": "complete_bash", "COMP_WORDS": words}
-        variables["COMP_CWORD"] = str(len(words.split()) - 1)
-        ran = CliRunner().invoke(cli.app, [], env=variables, prog_name="everhash")
-        assert ran.stderr == ""
-        return ran.stdout.split()
 
-    assert complete("everhash sn") == ["snapshot"]
-    assert complete("everhash create --cod") == ["--coding"]
-    assert complete("everhash create sh") == []
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_prints_json_if_asked(name: str) -> None:
+    options = {option for parameter in COMMANDS[name].params for option in parameter.opts}
+    assert "--json" in options
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_takes_a_file_or_an_address_or_refuses_addresses(name: str) -> None:
+    first = next(iter(COMMANDS[name].params), None)
+    if name in WITHOUT_COLLECTION:
+        assert first is None or first.metavar not in ("FILE", "FILE|URL")
+    else:
+        assert first is not None
+        assert first.metavar in (("FILE", "COPY") if name in FILES_ONLY else ("FILE|URL",))
+
+
+def test_options_have_one_short_form_at_most_and_one_meaning_each() -> None:
+    short: dict[str, set[str]] = {}
+    for command in COMMANDS.values():
+        for parameter in command.params:
+            for option in parameter.opts:
+                if re.fullmatch("-[a-z]", option):
+                    short.setdefault(option, set()).add(parameter.name)
+    assert {name: short[name] for name in ("-k", "-r")} == {"-k": {"k"}, "-r": {"r"}}
+    assert all(len(meanings) == 1 for meanings in short.values())
+
+
+def test_an_unknown_command_or_option_names_near_ones(failing: Any) -> None:
+    assert "'search'" in failing("serch").err
+    assert "--labels" in failing("search", "a.ever", "q.npy", "--lables", "x").err
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["advise", "0"], "labels must be a whole number of at least 1, got 0"),
-        (["advise", "5", "--bits", "0"], "bits must be"),
-        (["advise", "5", "-r", "-3"], "labels_per_cycle must be"),
-        (["advise", "2000000"], "at most 1000000 labels"),
-        (["advise", "5", "--bits", "9999999999"], "at most 2000000"),
-        (["demo", "--seed", "-1"], "--seed must be at least 0"),
+        (["advise", "--labels", "0"], "labels must be a whole number of at least 1, got 0"),
+        (["advise", "--labels", "5", "--bits", "0"], "bits must be"),
+        (["advise", "--labels", "5", "--labels-per-cycle", "-3"], "labels_per_cycle must be"),
+        (["advise", "--labels", "2000000"], "at most 1000000 labels"),
+        (["advise", "--labels", "5", "--bits", "9999999999"], "at most 2000000"),
+        (["demo", "--random-state", "-1"], "--random-state must be at least 0"),
         (["demo", "--picture", "no/such/folder/demo.png"], "no/such/folder/demo.png"),
         (["demo", "--picture", "."], "no picture can be written"),
         (["demo", "--picture", "demo.xyz"], "use one of .png, .pdf, .svg"),
-        (["demo", "--file", __file__, "--seed", "-1"], "--seed must be at least 0"),
+        (["demo", "--file", __file__, "--random-state", "-1"], "--random-state must be at least 0"),
     ],
 )
 def test_a_wrong_value_is_one_line_and_exit_code_2(
@@ -139,20 +165,21 @@ def test_options_that_make_no_sense_are_refused(
 ) -> None:
     before = stats(shop)
     table = write(first=99)
-    refused(2, "ingest", shop, table, "--label", "kind", "--resume", says="--resume needs --id")
-    refused(2, "ingest", shop, table, *COLUMNS, "--rows", 0, says="--rows must be")
+    refused(2, "ingest", shop, table, *COLUMNS, "--batch-rows", 0, says="--batch-rows must be")
     refused(2, "ingest", shop, table, *COLUMNS, "--durability", "never", says="durability")
     refused(2, "search", shop, queries, "--limit", 0, says="--limit must be")
     refused(2, "search", shop, queries, "-k", 0, says="k must be")
     refused(2, "search", shop, queries, "-k", 1001, says="at most 1000")
-    refused(2, "export", shop, tmp_path / "out.xls", says="use one of .parquet, .csv, .jsonl")
+    refused(
+        2, "export", shop, tmp_path / "out.xls", says="use one of .parquet, .arrow, .jsonl, .csv"
+    )
     assert stats(shop) == before
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
-        *(["nope"], ["advise"], ["advise", "many"], ["advise", "5", "--nope"], ["demo", "extra"]),
+        *(["nope"], ["advise"], ["advise", "--labels", "many"], ["advise", "5"], ["demo", "extra"]),
         *(["create", "a.ever"], ["create", "a.ever", "--dim", "3", "--coding", "other"]),
         *(["ingest", "a.ever"], ["search", "a.ever", "q.npy", "--distance", "far"], ["label", "a"]),
     ],
@@ -166,7 +193,7 @@ def test_what_cannot_be_parsed_is_a_usage_error(arguments: list[str], failing: A
 
 def test_a_real_process_fails_without_a_traceback() -> None:
     ran = subprocess.run(
-        [sys.executable, "-m", "everhash", "advise", "5", "--bits", "0"],
+        [sys.executable, "-m", "everhash", "advise", "--labels", "5", "--bits", "0"],
         env={**os.environ, **WIDE},
         capture_output=True,
         text=True,
@@ -178,7 +205,7 @@ def test_a_real_process_fails_without_a_traceback() -> None:
 
 def test_a_real_process_prints_json_and_nothing_else() -> None:
     ran = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "everhash", "advise", "397", "--json"],
+        [sys.executable, "-W", "error", "-m", "everhash", "advise", "--labels", "397", "--json"],
         capture_output=True,
         text=True,
         check=True,
@@ -219,14 +246,34 @@ def test_a_warning_is_one_line(tmp_path: Path, write: Write, failing: Any) -> No
     assert "30 entries" in printed
 
 
-def test_ctrl_c_in_any_command_is_quiet(
+def test_ctrl_c_in_any_command_is_one_line(
     monkeypatch: pytest.MonkeyPatch, failing: Any, shop: Path
 ) -> None:
     def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(everhash.Collection, "stats", interrupt)
-    assert failing("stats", shop) == (130, "", "")
+    assert failing("stats", shop) == (130, "", "interrupted\n")
+
+
+@pytest.mark.parametrize("module", ["typer", "everhash.cli.main", "numpy", "rich.console"])
+def test_ctrl_c_while_packages_are_imported_is_one_line(module: str) -> None:
+    code = f"""
+import builtins, signal, sys
+from everhash.cli import run
+usual = builtins.__import__
+def interrupted(name, *rest):
+    if name == {module!r} and name not in sys.modules:
+        builtins.__import__ = usual
+        signal.raise_signal(signal.SIGINT)
+    return usual(name, *rest)
+builtins.__import__ = interrupted
+run()
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code, "methods"], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "interrupted\n")
 
 
 def test_a_closed_pipe_is_quiet(shop: Path, tmp_path: Path) -> None:

@@ -30,13 +30,12 @@ ROW = [1.0] * DIM
             {"embedding": last([float("nan")] * DIM, ROW)},
             "row 29 holds NaN, infinity.*; nothing was applied",
         ),
-        ({"embedding": [[*ROW, 1.0]] * 30}, "X has 9 features, but the collection is expecting 8"),
-        ({"embedding": ["words"] * 30}, "expected numbers"),
         (
-            {"kind": last(None, "a")},
-            r"row 29 has no label \(pass --unlabelled.*; nothing was applied",
+            {"embedding": [[*ROW, 1.0]] * 30},
+            "9 numbers a row taken as features, from embedding, but .*shop.ever has 8 a row "
+            ".name others with --features",
         ),
-        ({"kind": last(float("nan"), 1.0)}, r"row 29 has no label \(pass --unlabelled"),
+        ({"embedding": ["words"] * 30}, "expected numbers"),
         ({"kind": last(float("inf"), 1.0)}, "rows from 28 on: Input y contains NaN or infinity"),
         ({"kind": last("", "a")}, r"row 1: an empty text cannot be a label \(pass None"),
         ({"sku": ["a", "b"] * 15}, "id 'a' appears twice.*; nothing was applied"),
@@ -70,7 +69,7 @@ def test_one_bad_row_and_nothing_of_any_file_is_applied(
     named = [part for name in columns if name in options for part in (options[name], name)]
     new = {name: [values[0]] * 30 for name, values in columns.items() if name in options}
     files = (write("good.parquet", first=1000, **new), write("bad.parquet", first=2000, **columns))
-    ended = refused(2, "ingest", shop, *files, *COLUMNS, *named, "--rows", 4)
+    ended = refused(2, "ingest", shop, *files, *COLUMNS, *named, "--batch-rows", 4)
     assert re.search(rf"/bad\.parquet: .*{says}", ended.err), ended.err
     assert stats(shop) == before
 
@@ -103,17 +102,23 @@ def test_rows_without_any_labels_have_to_be_asked_for(
     shop: Path, queries: Path, refused: Any
 ) -> None:
     before = stats(shop)
-    refused(2, "ingest", shop, queries, says="name their column with --label, or pass --unlabelled")
+    refused(2, "ingest", shop, queries, says="name their column with --label, or pass --no-learn")
     assert stats(shop) == before
-    output("ingest", shop, queries, "--unlabelled")
+    output("ingest", shop, queries, "--no-learn")
     assert stats(shop)["unlabelled"] == 14
 
 
 def test_files_with_ids_and_files_without_do_not_go_together(
-    shop: Path, tmp_path: Path, queries: Path, refused: Any
+    shop: Path, tmp_path: Path, queries: Path, failing: Any
 ) -> None:
     before = stats(shop)
     np.savez(tmp_path / "ids.npz", X=rows(3)[0], ids=np.arange(20, 23))
     files = (queries, tmp_path / "ids.npz")
-    refused(2, "ingest", shop, *files, "--unlabelled", says="has none (ingest them with two")
+    ended = failing("ingest", shop, *files, "--no-learn")
+    assert ended.code == 2
+    taken, error = ended.err.splitlines()
+    assert taken == f"taken: {files[1]}: features from X; id from ids"
+    assert error == (
+        f"error: {files[1]} has ids, {files[0]} has none (ingest them with two commands)"
+    )
     assert stats(shop) == before

@@ -43,5 +43,5 @@ def test_refresh_says_why_there_is_nothing_to_do(tmp_path: Path, write: Write) -
     path = tmp_path / "bare.ever"
     output("create", path, "--dim", DIM, "--keep-features", "none")
     assert output("refresh", path) == "nothing to refresh: no entry is without a label\n"
-    output("ingest", path, write(n=2, kind=[None, "a"]), *COLUMNS, "--unlabelled")
+    output("ingest", path, write(n=2, kind=[None, "a"]), *COLUMNS)
     assert "keeps no features" in output("refresh", path)
