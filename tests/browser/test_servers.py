@@ -55,12 +55,33 @@ def test_a_key_is_asked_for_when_needed_and_kept_in_the_tab(
         page.context.close()
 
 
+def test_whoever_has_no_key_is_told_where_to_type_it(
+    tmp_path: Path, shop_file: Path, browser: Any
+) -> None:
+    keys = tmp_path / "keys.toml"
+    read = key_for("read", keys)
+    with Server("serve", shop_file, "--port", "0", "--keys", keys, "--readonly") as server:
+        page = browser.new_context().new_page()
+        page.set_default_timeout(60_000)
+        page.goto(server.url)
+        page.get_by_role("button", name="Not now").click()
+        page.locator("#trouble", has_text="type it under Key, at the top right").wait_for()
+        assert "Authorization" not in page.locator("body").inner_text()
+        page.get_by_role("button", name="Key", exact=True).click()
+        page.fill("#key", read)
+        page.keyboard.press("Enter")
+        page.locator("#connection[data-state=up]").wait_for()
+        page.locator(".entry").first.wait_for()
+        page.locator("#trouble").wait_for(state="hidden")
+        page.context.close()
+
+
 def test_a_server_that_only_reads_shows_nothing_that_writes(
     servers: Servers, shop_file: Path, opened: Open
 ) -> None:
     page = opened(servers.start("readonly", "serve", shop_file, "--port", "0", "--readonly"))
     assert page.locator("#readonly").is_visible()
-    assert page.locator("#refresh").is_hidden()
+    assert page.locator("#refresh").is_disabled()
     page.locator(".entry.plain").first.click()
     page.locator(".card").first.wait_for()
     assert page.locator("#query form, #query .chips").count() == 0

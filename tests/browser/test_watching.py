@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from decimal import ROUND_HALF_UP, Decimal
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +16,9 @@ import everhash
 from tests.browser.collections import LABELS
 from tests.browser.conftest import Open
 from tests.browser.processes import Server, Servers
-from tests.browser.reading import MINUS, PHONE, TIMES, number, painted, until
+from tests.browser.reading import DASH, MINUS, PHONE, TIMES, number, painted, until
 from tests.conftest import slowly
+from tests.unit.serve.serving import serving
 
 GROUND = "getComputedStyle(document.body).backgroundColor"
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -68,9 +72,10 @@ def test_the_stream_is_watched_as_it_grows(slow: Server, opened: Open) -> None:
     assert int(page.locator("[data-tally=labels]").inner_text()) >= 2
     assert page.locator("#log [data-kind=new]").count() >= 2
     assert page.locator("#log [data-kind=learned]").count() > 0
-    until(lambda: page.locator("[data-stat=accuracy]").is_visible())
+    until(lambda: "judged row" in said(page))
     until(lambda: painted(page) != before)
-    assert page.locator("#codes-size").inner_text().startswith(f"{number(page, 'labels')} labels")
+    size = page.locator("#codes-size")
+    until(lambda: size.inner_text().startswith(f"{number(page, 'labels')} labels"))
     assert "now" in page.locator("#spark").get_attribute("aria-label")
 
 
@@ -80,31 +85,71 @@ def test_the_demo_ends_well_in_the_middle_of_its_stream(slow: Server) -> None:
     assert slow.said() == ""
 
 
-def test_a_refresh_is_followed_to_its_end(digits_page: Server, opened: Open) -> None:
-    page = opened(digits_page)
-    digits = load_digits()  # more than were learned so far: all functions are solved again
-    digits_page.post("/learn", {"rows": digits.data.tolist(), "labels": digits.target.tolist()})
-    page.locator("#log [data-kind=refreshed]").wait_for()  # by itself
-    until(lambda: number(page, "stale_bits") == 0)
-    page.click("#refresh")
-    page.locator("#toast", has_text="refreshed").wait_for()
-    until(lambda: page.locator("#log [data-kind=refreshed]").count() == 2)
-    assert page.locator("[data-tally=refreshes]").inner_text() == "2"
-    assert page.locator("#refresh").is_enabled()
-    assert page.locator("progress").is_hidden()
+def test_a_refresh_is_followed_to_its_end_and_asleep_without_need(opened: Open) -> None:
+    digits = load_digits()
+    X, y = digits.data.astype(np.float32), digits.target.tolist()
+    with everhash.create(None, dim=64, auto_refresh=False) as made, serving(made) as served:
+        made.ingest(X[:200], y[:200])
+        made.add(X[200:300])
+        page = opened(SimpleNamespace(url=served.address))
+        until(lambda: number(page, "stale_bits") == 0)
+        why = page.locator("#refresh-why")
+        assert page.locator("#refresh").is_disabled()
+        assert why.inner_text() == "nothing to refresh"
+        served.post("/learn", {"rows": X.tolist(), "labels": y})
+        until(lambda: number(page, "stale_bits") > 0)
+        until(lambda: page.locator("#refresh").is_enabled())
+        assert "% of those stored" in why.inner_text()
+        page.click("#refresh")
+        page.locator("#toast", has_text="refreshed").wait_for()
+        until(lambda: page.locator("#log [data-kind=refreshed]").count() == 1)
+        assert page.locator("[data-tally=refreshes]").inner_text() == "1"
+        until(lambda: page.locator("#refresh").is_disabled())
+        assert page.locator("progress").is_hidden()
+
+
+def test_the_accuracy_of_the_stream_is_a_line(opened: Open) -> None:
+    digits = load_digits()
+    X, y = digits.data, digits.target.tolist()
+    with everhash.create(None, dim=64) as made, serving(made) as served:
+        page = opened(SimpleNamespace(url=served.address))
+        page.locator("#empty").wait_for()
+        for start in range(0, 600, 60):
+            rows = X[start : start + 60].tolist()
+            served.post("/ingest", {"rows": rows, "labels": y[start : start + 60]})
+            scored = served.get("/stats").json()["learned"]["scored_rows"]
+            until(partial(has_judged, page, scored))
+        assert page.locator("#accuracy-chart").is_visible()
+        line = page.locator("#accuracy-line").get_attribute("d")
+        assert line.count("L") >= 6
+        last = served.service.accuracy.points
+        rows, right = last[-1]
+        before, right_before = next(point for point in reversed(last) if rows - point[0] >= 200)
+        now = percent((right - right_before) / (rows - before))
+        assert page.locator("#accuracy-now").inner_text() == now
+        assert page.locator("#accuracy-rows").inner_text() == f"of the last {rows - before} rows"
+        assert f"{now} now" in page.locator("#accuracy-plot").get_attribute("aria-label")
+        late = opened(SimpleNamespace(url=served.address))  # the line does not begin anew
+        until(lambda: late.locator("#accuracy-line").get_attribute("d") == line)
+
+
+def has_judged(page: Any, rows: int) -> bool:
+    """Whether the page knows that so many rows were judged."""
+    return f"of all {rows} judged rows" in said(page)
+
+
+def said(page: Any) -> str:
+    """Return what stands below the line of accuracy."""
+    return str(page.locator("#accuracy-span").inner_text())
 
 
 def test_the_accuracy_is_the_learners(digits_page: Server, opened: Open) -> None:
     page = opened(digits_page)
     learned, labels = digits_page.get("/stats")["learned"], digits_page.get("/labels")["labels"]
     until(lambda: number(page, "rows_learned") == learned["rows"])
-    tile, share = page.locator("[data-tile=accuracy]"), percent(learned["accuracy"])
     assert learned["accuracy"] > 0.8
-    assert tile.inner_text().split("\n") == [
-        *("Accuracy", share, f"on {learned['scored_rows']:,} new rows")
-    ]
-    meaning = "rows given the right label before they were learned"
-    assert tile.get_attribute("title") == f"{share}: {meaning}"
+    overall = f"{percent(learned['accuracy'])} of all {learned['scored_rows']:,} judged rows"
+    until(lambda: said(page) == overall)
     page.get_by_text("Codewords as text").click()
     until(lambda: page.locator("#matrix-rows tr").count() == len(labels))
     assert page.locator("#matrix-accuracy").inner_text() == "accuracy"
@@ -127,7 +172,9 @@ def percent(share: float | None) -> str:
 def test_without_a_record_no_accuracy_is_shown(wordy: Server, opened: Open) -> None:
     page = opened(wordy)
     until(lambda: number(page, "rows_learned") == 60)
-    assert page.locator("[data-tile=accuracy]").is_hidden()
+    assert page.locator("#accuracy-chart").is_hidden()
+    assert page.locator("#accuracy-now").inner_text() == DASH
+    assert said(page) == "This method keeps no record of it."
     page.get_by_text("Codewords as text").click()
     until(lambda: page.locator("#matrix-rows tr").count() == 3)
     assert page.locator("#matrix-accuracy").is_hidden()
@@ -176,16 +223,15 @@ def test_a_phone_never_scrolls_sideways(
 ) -> None:
     page = opened(request.getfixturevalue(name), viewport=PHONE)
     if name == "nothing":
-        page.get_by_text("No entry yet").wait_for()
-        page.get_by_text("No label yet").wait_for()
-    else:
-        page.locator(".entry.plain").first.click()
-        page.locator(".card").first.wait_for()
-        page.get_by_text("Codewords as text").click()
-    assert page.evaluate(WIDER) == 0
-    for tab in ("By vector", "By file"):
-        page.get_by_role("tab", name=tab).click()
+        page.get_by_text("nothing.ever has no entries yet.").wait_for()
         assert page.evaluate(WIDER) == 0
+        return
+    page.locator(".entry.plain").first.click()
+    page.locator(".card").first.wait_for()
+    page.get_by_text("Codewords as text").click()
+    assert page.evaluate(WIDER) == 0
+    page.get_by_role("tab", name="Bring numbers").click()
+    assert page.evaluate(WIDER) == 0
 
 
 def test_dark_follows_the_system_until_somebody_chooses(digits_page: Server, opened: Open) -> None:
@@ -217,9 +263,9 @@ def test_every_control_and_region_has_a_name(digits_page: Server, opened: Open) 
     page.locator(".entry.plain").first.click()
     page.locator(".card").first.wait_for()
     assert page.locator("button, input, select, textarea").evaluate_all(NAMELESS) == []
-    for name in ("The collection at a glance", "Code matrix", "Stream", "Search"):
+    for name in ("Search", "Stream", "Accuracy", "Last events", "Code matrix"):
         assert page.get_by_role("region", name=name).count() == 1
-    for name in ("By entry", "By vector", "By file"):
+    for name in ("Find an entry", "Bring numbers"):
         assert page.get_by_role("tab", name=name).count() == 1
     for landmark in ("banner", "main", "contentinfo"):
         assert page.get_by_role(landmark).count() == 1

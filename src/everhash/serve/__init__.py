@@ -3,7 +3,8 @@
 app.py               make_app: everything below put together
 server.py            the server process: its socket, and how it stops
 error_middleware.py  what every request goes through, and errors in one form
-access.py, keys.py   who may ask: Host, Origin, keys and their roles
+access.py, keys.py   who may ask: Host, Origin, keys and their roles; cors.py: pages elsewhere
+access_log.py        a line for each request
 body_limit.py        bodies, bounded in size, time and number
 bodies.py            what a body holds: JSON, .npy, Arrow; schemas.py and fields.py its form
 *_routes.py          one function a route; the table of routes is everhash.wire.routes

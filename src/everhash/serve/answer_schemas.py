@@ -78,8 +78,8 @@ class Entries(BaseModel):
 class EntriesPage(Entries):
     """Entries in order of arrival."""
 
-    total: int
-    next: int | None = Field(description="Where the next page starts; null after the last.")
+    total: int | None = Field(description="All entries of this kind; null for those with a text.")
+    next: int | None = Field(description="Where to go on; null after the last page.")
 
 
 class LabelInfo(BaseModel):
@@ -131,6 +131,7 @@ class Stats(BaseModel):
     bits: int
     version: str = Field(description="Of everhash.")
     readonly: bool
+    name: str | None = Field(description="Of the file; null for a collection in memory.")
 
 
 class Limits(BaseModel):
@@ -222,9 +223,10 @@ class Live(BaseModel):
 
 
 class Ready(BaseModel):
-    """Whether the collection is open."""
+    """Whether the collection is open, and whether it is served for reading only."""
 
     ready: bool
+    readonly: bool
 
 
 class JobStarted(BaseModel):

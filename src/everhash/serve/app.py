@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
@@ -15,15 +16,17 @@ from starlette.exceptions import HTTPException
 
 from everhash.collection.collection import Collection
 from everhash.errors import EverhashError, InputError, OptionError, ServiceError
-from everhash.serve.access import no_route
+from everhash.serve.access import Access, no_route
+from everhash.serve.access_log import log
 from everhash.serve.bodies import explain as explain_problem
+from everhash.serve.cors import check_origins
 from everhash.serve.docs_page import docs_page
 from everhash.serve.endpoints import Endpoint
 from everhash.serve.error_middleware import ErrorMiddleware, log_failure
-from everhash.serve.errors import RefusedError, response_to
+from everhash.serve.errors import RefusedError, place_in, response_to
 from everhash.serve.keys import Keys
 from everhash.serve.openapi import describe, describe_route
-from everhash.serve.read_routes import read_endpoints, state_endpoints
+from everhash.serve.read_routes import listing_endpoints, read_endpoints, state_endpoints
 from everhash.serve.search_routes import FAST, search_endpoints
 from everhash.serve.service import Service
 from everhash.serve.write_routes import write_endpoints
@@ -41,6 +44,8 @@ def make_app(
     keys: Keys | None = None,
     readonly: bool = False,
     public: bool = False,
+    cors: Iterable[str] = (),
+    access_log: bool = False,
 ) -> ErrorMiddleware:
     """Return an ASGI application that serves a collection.
 
@@ -50,13 +55,19 @@ def make_app(
         keys: who may ask; None lets in whoever asks from this machine.
         readonly: refuse writes. A collection opened for reading is followed as others write to it.
         public: it will be reachable from other machines, which takes keys.
+        cors: origins of other sites whose pages may ask, such as "https://shop.example"; "*" lets
+            in every page that brings a key.
+        access_log: write a line for each request to the logger "everhash.access".
     """
     if public and keys is None:
         raise OptionError(
             "a service that others can reach needs keys",
-            hint="`everhash key admin --keys FILE`, then --keys FILE; or bind 127.0.0.1",
+            hint="`everhash key` makes a file of them for {option keys}; or listen at 127.0.0.1",
         )
+    access = Access(keys, check_origins(cors, has_keys=keys is not None))
     service = Service(collection, readonly=readonly)
+    if access_log:
+        log.setLevel(logging.INFO)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -76,7 +87,7 @@ def make_app(
     _add_routes(app, service)
     _explain_errors(app, service)
     # around the framework instead of inside: a search then passes none of its layers
-    return ErrorMiddleware(app, service, keys, FAST)
+    return ErrorMiddleware(app, service, access, FAST, access_log=access_log)
 
 
 def _add_routes(app: FastAPI, service: Service) -> None:
@@ -84,6 +95,7 @@ def _add_routes(app: FastAPI, service: Service) -> None:
     endpoints = {
         **search_endpoints(service),
         **state_endpoints(service),
+        **listing_endpoints(service),
         **read_endpoints(service),
         **write_endpoints(service),
         **_page_endpoints(app),
@@ -94,9 +106,24 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         elif route.answer is None and route.returns in (JSON, "text/html"):
             app.add_api_route(route.path, endpoints.pop(route.path), include_in_schema=False)
         else:
-            app.add_api_route(route.path, endpoints.pop(route.path), **describe_route(route))
+            described = describe_route(route)
+            checked = [Depends(_check_query)]
+            app.add_api_route(
+                route.path, endpoints.pop(route.path), **described, dependencies=checked
+            )
     if endpoints:
         raise LookupError(f"no row in the table of routes for {sorted(endpoints)}")
+
+
+def _check_query(request: Request) -> None:
+    """Refuse a name in the query string that a route which has some does not know."""
+    known = [field.alias for field in request.scope["route"].dependant.query_params]
+    for name in request.query_params:
+        if known and name not in known:
+            raise OptionError(
+                f"{name!r:.40} is unknown in the query string",
+                hint=f"it may have {', '.join(known)}",
+            )
 
 
 def _page_endpoints(app: FastAPI) -> dict[str, Endpoint]:
@@ -106,8 +133,8 @@ def _page_endpoints(app: FastAPI) -> dict[str, Endpoint]:
     async def document() -> Response:
         return JSONResponse(describe(app))
 
-    async def docs() -> Response:
-        return HTMLResponse(docs_page(describe(app)))
+    async def docs(request: Request) -> Response:
+        return HTMLResponse(docs_page(describe(app), str(request.base_url).rstrip("/")))
 
     return {"/": page, "/openapi.json": document, "/docs": docs}
 
@@ -126,7 +153,8 @@ def _explain_errors(app: FastAPI, service: Service) -> None:
     """Answer in our own form whatever an endpoint or the framework raises."""
 
     async def explain(request: Request, raised: Exception) -> Response:
-        status, headers, content = response_to(_refusal(request, raised), service.path)
+        error, place = _refusal(request, raised), place_in(request.scope)
+        status, headers, content = response_to(error, service.path, place)
         log_failure(raised, status, request.scope)
         return Response(content, status, headers, media_type=JSON)
 

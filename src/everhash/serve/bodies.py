@@ -6,7 +6,7 @@ Sizes are compared with the bytes that came before anything is allocated for the
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,7 +33,7 @@ MAX_NESTED = 1_000_000
 """Lists and objects of a JSON body; each takes far more memory than the two bytes it is sent in."""
 NUMBERS = {("f", 2), ("f", 4), ("f", 8), *((kind, size) for kind in "iu" for size in (1, 2, 4, 8))}
 """Types of numbers that rows may have, and their bytes."""
-FLAGS = ("unlabelled", "exact", "payloads", "teach")
+FLAGS = ("unlabelled", "exact", "explain", "payloads", "teach")
 """Options that are true or false."""
 IN_QUERY: dict[str, Callable[[str], Any]] = {
     "k": int,
@@ -42,6 +42,8 @@ IN_QUERY: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(FLAGS, {"true": True, "false": False}.__getitem__),
 }
 """Options that may stand in the query string, where the body has no place for them."""
+OBJECT = "send a JSON object; /docs has an example of each"
+ROWS = 'each row is a list of numbers; one row is "rows": [[0.1, 2, -3]]'
 R = TypeVar("R", bound=Request)
 
 
@@ -61,12 +63,14 @@ def read_body(
         else:
             kinds = (JSON, NPY, ARROW) if model.max_rows else (JSON,)
             raise unsupported(
-                f"a body of type {kind[:80]!r} is not read here",
+                f"a body of type {kind[:80]!r} is not read here"
+                if kind
+                else "a body without a type",
                 f"send it with Content-Type {' or '.join(kinds)}",
             )
         return model.model_validate({**_options(model, query), **fields})
     except ValidationError as error:
-        raise explain(error.errors(include_url=False)[0]) from None
+        raise explain(error.errors(include_url=False)[0], tuple(model.model_fields)) from None
 
 
 def _read_table(model: type[R], content: bytes, kind: str, query: Mapping[str, str]) -> R:
@@ -92,26 +96,31 @@ def _object(content: bytes) -> dict[str, Any]:
     try:
         fields = from_json(content)
     except ValueError as error:
-        raise InputError(f"the body is no JSON: {error!s:.200}", hint="send an object") from None
+        raise InputError(f"the body is no JSON: {error!s:.200}", hint=OBJECT) from None
     if not isinstance(fields, dict):
-        raise InputError("the body is no JSON object", hint='such as {"rows": [[0.1, 2, -3]]}')
+        raise InputError("the body is no JSON object", hint=OBJECT)
     return fields
 
 
 def _options(model: type[Request], query: Mapping[str, str]) -> dict[str, Any]:
     """Return the options that stand in the query string."""
     found: dict[str, Any] = {}
+    taken = [name for name in IN_QUERY if name in model.model_fields]
     for name, text in query.items():
-        if name in IN_QUERY and name in model.model_fields:
-            try:
-                found[name] = IN_QUERY[name](text)
-            except (ValueError, KeyError):
-                raise OptionError(f"{name} cannot be {text!r:.40}", hint="see /docs") from None
+        if name not in taken:
+            raise OptionError(
+                f"{name!r:.40} is not read in the query string",
+                hint=f"it may have {', '.join(taken)}; other fields go into a JSON body",
+            )
+        try:
+            found[name] = IN_QUERY[name](text)
+        except (ValueError, KeyError):
+            raise OptionError(f"{name} cannot be {text!r:.40}", hint="see /docs") from None
     return found
 
 
-def explain(problem: Mapping[str, Any]) -> EverhashError:
-    """Return the error that says what pydantic found wrong first."""
+def explain(problem: Mapping[str, Any], known: Iterable[str] = ()) -> EverhashError:
+    """Return the error that says what pydantic found wrong first, in a form with known fields."""
     own = problem.get("ctx", {}).get("error")
     if isinstance(own, EverhashError):
         return own
@@ -119,16 +128,24 @@ def explain(problem: Mapping[str, Any]) -> EverhashError:
     field, where = (place[0] if place else ""), ".".join(place)
     if kind == "too_long":
         n, most = problem["ctx"]["actual_length"], problem["ctx"]["max_length"]
-        return TooLargeError(f"{n} {field}, at most {most} a request", hint="split the request")
+        what = "ids in like" if field == "like" else field
+        return TooLargeError(f"{n} {what}, at most {most} a request", hint="split the request")
     if field == "rows" and kind == "float_type":
-        return FeatureTypeError(f"row {place[1]}: features must be numbers", hint="see /docs")
+        return FeatureTypeError(f"row {place[1]}: features must be numbers", hint=ROWS)
+    if field == "rows" and kind == "list_type":
+        return InputError("rows must be a list of rows", hint=ROWS)
     said = problem["msg"][:200]
-    message = {
-        "missing": f"field {where!r} is missing",
-        "extra_forbidden": f"field {where!r:.80} is unknown here",
-    }.get(kind, f"{where or 'the body'}: {said[:1].lower()}{said[1:]}")
-    error = OptionError if field in (*FLAGS, "explain") else InputError
-    return error(message, hint="see /docs")
+    message, hint = {
+        "list_type": (f"{where} must be a list", "a list of one, if there is one"),
+        "missing": (f"field {where!r} is missing", "see /docs"),
+        "json_invalid": (f"the body is no JSON: {said.partition(': ')[2]}", OBJECT),
+        "model_type": ("the body is no JSON object", OBJECT),
+        "extra_forbidden": (
+            f"field {where!r:.80} is unknown here",
+            f"the body may have {', '.join(known)}",
+        ),
+    }.get(kind, (f"{where or 'the body'}: {said[:1].lower()}{said[1:]}", "see /docs"))
+    return (OptionError if field in FLAGS else InputError)(message, hint=hint)
 
 
 def read_npy(content: bytes, max_rows: int) -> NDArray[Any]:
@@ -136,10 +153,14 @@ def read_npy(content: bytes, max_rows: int) -> NDArray[Any]:
     header = NpyHeader(io.BytesIO(content), len(content), "the body")
     if len(header.shape) != 2 or not all(type(n) is int for n in header.shape):
         shape = f"shape {header.shape!s:.80}"
-        raise InputError(f"expected an array of rows (n, d), got {shape}", hint="X.reshape(n, d)")
+        one = (
+            f"one row is an array of shape (1, {header.shape[0]})" if len(header.shape) == 1 else ""
+        )
+        hint = one or "n rows of d numbers are an array of shape (n, d)"
+        raise InputError(f"expected an array of rows (n, d), got {shape}", hint=hint)
     if (header.dtype.kind, header.dtype.itemsize) not in NUMBERS:
         message = f"features must be numbers, got {header.dtype!s:.80}"
-        raise FeatureTypeError(message, hint="np.save(file, X.astype(np.float32))")
+        raise FeatureTypeError(message, hint="save them as float32")
     n, dims = header.shape
     if n > max_rows:
         raise TooLargeError(f"{n} rows, at most {max_rows} a request", hint="split the request")

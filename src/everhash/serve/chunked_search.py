@@ -142,4 +142,6 @@ def check_explained(matches: int, collection: Collection) -> None:
 
 
 def _too_many(problem: str) -> TooLargeError:
-    return TooLargeError(problem, hint="ask for fewer queries, a smaller k or a smaller r")
+    return TooLargeError(
+        problem, hint="ask for fewer queries, a smaller k, or an r that fewer entries reach"
+    )

@@ -1,18 +1,28 @@
-"""Entries and labels as JSON, read in the search thread."""
+"""Entries, labels and stats as JSON."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Hashable
+from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from everhash.collection.attachments import Attachment
+import everhash
+from everhash.collection.as_json import entry_to_json, label_info_to_json
 from everhash.collection.collection import Collection
+from everhash.collection.typed import typed_ids, typed_label
+from everhash.errors import OptionError
 from everhash.index.entries import Entry
-from everhash.wire.labels import label_to_json
+from everhash.serve.fields import read_label
+from everhash.wire.ids import Id, as_id
+from everhash.wire.options import check_text
 
 TOGETHER = 500
 """Entries whose attachments are in memory at a time: pictures are read, and not sent."""
+
+
+LOOKS = 20_000
+"""Entries that one request looks at for a text; other requests have their turn in between."""
 
 
 class PageRequest(NamedTuple):
@@ -22,19 +32,62 @@ class PageRequest(NamedTuple):
     limit: int
     stop: int | None
     unlabelled: bool
+    text: str | None
+    label: str | None
+    as_json: bool
+    """Whether the label is written in JSON."""
     codes: bool
     """Their codes too."""
 
 
 def entries_page(collection: Collection, page: PageRequest) -> dict[str, Any]:
-    """Return entries in order of arrival, and where the next page starts."""
-    start, limit, stop, unlabelled, codes = page
+    """Return entries in order of arrival, and where to go on."""
+    label = None if page.label is None else label_of(collection, page.label, as_json=page.as_json)
+    text = check_text(page.text)
     with collection.held():  # entries and attachments of one state
         stats = collection.stats()
-        found, after = collection.page(start, limit, stop, unlabelled=unlabelled)
-        described = _describe(collection, found, codes=codes)
-    total = stats["unlabelled" if unlabelled else "entries"]
-    return {"total": total, "next": after, "entries": described}
+        total = stats["unlabelled" if page.unlabelled else "entries"]
+        if label is not None:
+            total = 0 if page.unlabelled else _count(collection, label)
+        end = min(stats["arrived"] if page.stop is None else page.stop, stats["arrived"])
+        searched = text is not None and total > LOOKS
+        stop = min(page.start + LOOKS, end) if searched else end
+        found, after = collection.page(
+            page.start, page.limit, stop, unlabelled=page.unlabelled, text=text, label=label
+        )
+        described = _describe(collection, found, codes=page.codes)
+    if after is None and stop < end:
+        after = stop
+    return {"total": total if text is None else None, "next": after, "entries": described}
+
+
+def _count(collection: Collection, label: Hashable) -> int:
+    """Return how many entries have a label."""
+    hasher = collection.hasher
+    number = int(hasher.numbers([label])[0])
+    at = sum(name is not None for name in hasher.labels_[:number])
+    return collection.labels(at, at + 1)[0].entries
+
+
+def label_of(collection: Collection, text: str, *, as_json: bool) -> Hashable:
+    """Return the label that a query string names."""
+    if as_json:
+        return read_label(_json(text))
+    return typed_label(text, lambda label: not collection.hasher.unknown([label]))
+
+
+def id_of(collection: Collection, text: str, *, as_json: bool) -> Id:
+    """Return the id that a query string names."""
+    return as_id(_json(text) if as_json else typed_ids(collection, [text])[0])
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise OptionError(
+            f"{text!r:.80} is no JSON", hint="leave json=true out, or write texts in quotes"
+        ) from None
 
 
 def entries_of(collection: Collection, ids: list[Any]) -> dict[str, Any]:
@@ -49,21 +102,8 @@ def _describe(collection: Collection, found: list[Entry], *, codes: bool) -> lis
         part = found[start : start + TOGETHER]
         attachments = collection.attachments([entry.id for entry in part])
         pairs = zip(part, attachments, strict=True)
-        described += [_entry(entry, attachment, codes=codes) for entry, attachment in pairs]
+        described += [entry_to_json(entry, attachment, code=codes) for entry, attachment in pairs]
     return described
-
-
-def _entry(entry: Entry, attachment: Attachment, *, codes: bool) -> dict[str, Any]:
-    described = {
-        "id": entry.id,
-        "labels": [label_to_json(label) for label in entry.labels],
-        "home": entry.home,
-        "payload": attachment.payload,
-        "thumbnail": attachment.thumbnail is not None,
-        "guess": None if entry.guess is None else label_to_json(entry.guess),
-    }
-    code = None if entry.code is None else entry.code.astype(np.int8).tolist()
-    return {**described, "code": code} if codes else described
 
 
 def count_labels(collection: Collection) -> int:
@@ -76,15 +116,19 @@ def labels_page(collection: Collection, start: int, limit: int) -> dict[str, Any
     with collection.held():
         total = count_labels(collection)
         infos = collection.labels(min(start, total), min(start + limit, total))
-    labels = [
-        {
-            "label": label_to_json(info.label),
-            "cycle": info.cycle,
-            "entries": info.entries,
-            "lessons": info.lessons,
-            "accuracy": info.accuracy,
-            "codeword": None if info.codeword is None else info.codeword.tolist(),
-        }
-        for info in infos
-    ]
-    return {"total": total, "labels": labels}
+    return {"total": total, "labels": [label_info_to_json(info) for info in infos]}
+
+
+def stats_of(collection: Collection, *, readonly: bool) -> dict[str, Any]:
+    """Return the stats of a collection, without the folder of its file."""
+    stats, hasher = collection.stats(), collection.hasher
+    path = stats.pop("path")
+    return {
+        **stats,
+        "labels": count_labels(collection),
+        "cycles": hasher.n_cycles_,
+        "width": hasher.width_,
+        "version": everhash.__version__,
+        "readonly": readonly,
+        "name": None if path is None else Path(path).name,
+    }

@@ -15,11 +15,20 @@ from typing import Any
 
 from everhash.errors import ServiceError
 from everhash.serve import limits
-from everhash.serve.access import Headers, check_access
+from everhash.serve.access import Access, Headers
+from everhash.serve.access_log import Sent, log_request
 from everhash.serve.body_limit import Bodies
+from everhash.serve.cors import with_cors
 from everhash.serve.endpoints import BODY, Reply
-from everhash.serve.errors import CLOSE, RETRY, ClientGoneError, RefusedError, busy, response_to
-from everhash.serve.keys import Keys
+from everhash.serve.errors import (
+    CLOSE,
+    RETRY,
+    ClientGoneError,
+    RefusedError,
+    busy,
+    place_in,
+    response_to,
+)
 from everhash.serve.service import Service
 from everhash.wire.media import JSON
 from everhash.wire.routes import Route, route_of
@@ -48,26 +57,46 @@ class ErrorMiddleware:
     Args:
         app: routes every request that is not answered here.
         service: whose metrics count requests.
-        keys: who may ask; None lets in whoever asks from this machine.
+        access: who may ask.
         fast: handlers that are called without routing, by the path they answer.
+        access_log: write a line for each request.
     """
 
     def __init__(
-        self, app: Any, service: Service, keys: Keys | None, fast: Mapping[str, FastHandler]
+        self,
+        app: Any,
+        service: Service,
+        access: Access,
+        fast: Mapping[str, FastHandler],
+        *,
+        access_log: bool = False,
     ) -> None:
         self.app, self.service = app, service
-        self._keys, self._fast, self._bodies = keys, fast, Bodies()
+        self._access, self._fast, self._bodies = access, fast, Bodies()
+        self._logs = access_log
+        self._checked = with_cors(self._respond, access.origins)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request, whatever goes wrong."""
+        """Answer a request, count it, and log it if that was asked for."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        began, response = perf_counter(), Response(send)
-        route = route_of(scope["path"])
+        began, sent = perf_counter(), Sent(send)
+        try:
+            await self._checked(scope, receive, sent.send)
+        finally:
+            route, seconds = route_of(scope["path"]), perf_counter() - began
+            name = "other" if route is None else route.path
+            self.service.metrics.count(name, scope["method"], sent.status, seconds)
+            if self._logs:
+                log_request(scope, sent, seconds)
+
+    async def _respond(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request, whatever goes wrong."""
+        response = Response(send)
         try:
             headers: Headers = dict(scope["headers"])
-            allowed = check_access(headers, scope["path"], route, self._keys)
+            allowed = self._access.check(scope, headers)
             if allowed.free:
                 await self.app(scope, receive, response.send)
             else:
@@ -78,10 +107,6 @@ class ErrorMiddleware:
             await self._fail(busy("the service is stopping"), response, scope)
         except Exception as error:
             await self._fail(error, response, scope)
-        finally:
-            name = "other" if route is None else route.path
-            seconds = perf_counter() - began
-            self.service.metrics.count(name, scope["method"], response.status, seconds)
 
     async def _answer(
         self, route: Route, headers: Headers, scope: Any, receive: Any, response: Response
@@ -96,7 +121,7 @@ class ErrorMiddleware:
                     body = scope[BODY] = await self._bodies.read(headers, receive)
                 await self._run(route, scope, receive, response)
         except TimeoutError:
-            raise _too_late(waiting=takes and body is None) from None
+            raise _too_late(route, waiting=takes and body is None) from None
         finally:
             response.timeout = None
             if body is not None:
@@ -123,7 +148,7 @@ class ErrorMiddleware:
         """Answer with an error, unless an answer has begun: the server then closes."""
         if response.status == 500:
             return  # the framework has raised again what it answered
-        status, headers, body = response_to(error, self.service.path)
+        status, headers, body = response_to(error, self.service.path, place_in(scope))
         log_failure(error, status, scope)
         if not response.status:
             with suppress(OSError):
@@ -187,13 +212,13 @@ def _encoded(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
     return [(name.lower().encode(), value.encode()) for name, value in headers.items()]
 
 
-def _too_late(*, waiting: bool) -> RefusedError:
+def _too_late(route: Route, *, waiting: bool) -> RefusedError:
     """Return the refusal of a request that took too long, perhaps waiting for its body."""
     if waiting:
         problem = f"the body was not there within {limits.SECONDS} s"
         return RefusedError(408, ServiceError(problem, hint="send it in smaller parts"), CLOSE)
-    error = ServiceError(
-        f"no answer within {limits.SECONDS} s",
-        hint="a write may still be carried out: look before you repeat it",
-    )
+    hint = "ask for less at a time"
+    if route.writes:
+        hint = "it may still be carried out: look before you repeat it"
+    error = ServiceError(f"no answer within {limits.SECONDS} s", hint=hint)
     return RefusedError(503, error, RETRY)

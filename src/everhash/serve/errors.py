@@ -4,7 +4,8 @@
                "values": {"expected": 64, "got": 3}}}
 
 `code` is the class in `everhash.errors`, `exit` the exit code of the command line, `values` the
-numbers and ids that the error carries.
+numbers and ids that the error carries. Message and hint name routes and fields, unless the header
+Everhash-Place says that they are read elsewhere: in python, on the command line (cli), on the page.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import Any
 
 from everhash import errors
 from everhash.errors import EverhashError, InputError, ServiceError, exit_code
+from everhash.places import PLACES, Place
+from everhash.wire.media import PLACE
 
 STATUS: dict[type[EverhashError], int] = {
     errors.DuplicateIdError: 409,
@@ -26,6 +29,7 @@ STATUS: dict[type[EverhashError], int] = {
     errors.UnknownNameError: 404,
     errors.NotFittedError: 409,
     errors.ReadOnlyError: 409,
+    errors.ClosedError: 503,
     errors.DiskFullError: 507,
     errors.LockedError: 503,
     errors.StoreError: 503,
@@ -49,6 +53,7 @@ MEANINGS = {
     507: "The disk is full.",
 }
 """How any request may end."""
+PLACE_HEADER = PLACE.lower().encode()
 CLOSE = {"Connection": "close"}
 RETRY = {"Retry-After": "1"}
 INTERNAL: dict[str, Any] = {
@@ -89,14 +94,24 @@ def status_of(error: EverhashError) -> int:
     return next((status for kind, status in STATUS.items() if isinstance(error, kind)), 500)
 
 
-def describe(error: Exception, path: Path | None = None) -> dict[str, Any]:
-    """Return an error as JSON. The folder of the collection's file, at `path`, is left out."""
+def place_in(scope: Any) -> Place:
+    """Return the place where a client says that messages are read; over HTTP if it does not."""
+    said = next((value for name, value in scope["headers"] if name == PLACE_HEADER), b"")
+    return next((place for place in PLACES if place.encode() == said), "http")
+
+
+def describe(error: Exception, path: Path | None = None, place: Place = "http") -> dict[str, Any]:
+    """Return an error as JSON, in the words of a place.
+
+    The folder of the collection's file, at `path`, is left out.
+    """
     if isinstance(error, RefusedError):
         status, error = error.status, error.error
     elif isinstance(error, EverhashError):
         status = status_of(error)
     else:
         return INTERNAL
+    error = error.told(place)
     message = error.message if path is None else error.message.replace(str(path), path.name)
     described = {
         "code": type(error).__name__,
@@ -109,9 +124,11 @@ def describe(error: Exception, path: Path | None = None) -> dict[str, Any]:
     return {**described, "values": values} if values else described
 
 
-def response_to(error: Exception, path: Path | None) -> tuple[int, dict[str, str], bytes]:
+def response_to(
+    error: Exception, path: Path | None, place: Place
+) -> tuple[int, dict[str, str], bytes]:
     """Return status, headers and body of the answer to a request that failed."""
-    described = describe(error, path)
+    described = describe(error, path, place)
     headers = error.headers if isinstance(error, RefusedError) else {}
     if described["status"] == 503:
         headers = {**RETRY, **headers}

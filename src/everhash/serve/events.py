@@ -19,8 +19,8 @@ FIRST_IDS = 20
 FIRST_LABELS = 100
 """New labels that an event names."""
 TYPES = (
-    *("stats", "learned", "forgotten", "added", "updated", "labelled", "unlabelled", "removed"),
-    *("renamed", "merged", "dropped", "refreshed"),
+    *("stats", "accuracy", "learned", "forgotten", "added", "updated", "labelled", "unlabelled"),
+    *("removed", "renamed", "merged", "dropped", "refreshed"),
 )
 Event = tuple[str, dict[str, Any]]
 """Its type and its data."""

@@ -58,27 +58,31 @@ def _row_labels(values: list[Any]) -> list[Any]:
 
 def _labels_of(value: Any, row: int) -> Any:
     if isinstance(value, list):
-        return {read_label(one, row) for one in value}
-    return None if value is None else read_label(value, row)
+        return {read_label(one, f"row {row}: ", row) for one in value}
+    return None if value is None else read_label(value, f"row {row}: ", row)
 
 
 def _labels(values: list[Any]) -> list[Any]:
     """Return labels that a search is narrowed to."""
-    return [read_label(value, number) for number, value in enumerate(values)]
+    return [read_label(value, f"label {number}: ") for number, value in enumerate(values)]
 
 
-def read_label(value: Any, row: int = 0) -> Hashable:
-    """Return one label, if it can be served."""
+def _one_label(value: Any) -> Hashable:
+    return read_label(value)
+
+
+def read_label(value: Any, where: str = "", row: int = 0) -> Hashable:
+    """Return one label, if it can be served; an error says where it stands."""
     try:
         label = label_from_json(value)
     except (ModelFileError, ValueError, TypeError, RecursionError):
         raise LabelError(
-            f"row {row}: {value!r:.40} cannot be a label", hint="labels are texts or numbers"
+            f"{where}{value!r:.40} cannot be a label", hint="labels are texts or numbers"
         ) from None
     if len(label if isinstance(label, str) else repr(label)) > limits.LABEL:
-        raise LimitError(f"row {row}: a label of more than {limits.LABEL} characters")
+        raise LimitError(f"{where}a label of more than {limits.LABEL} characters")
     if not _has_unicode(label):
-        raise LabelError(f"row {row}: a label is not Unicode", hint="it has half a surrogate pair")
+        raise LabelError(f"{where}a label is not Unicode", hint="it has half a surrogate pair")
     return as_label(label, row)
 
 
@@ -104,20 +108,27 @@ def _picture(value: Any, row: int) -> bytes | None:
 
 
 ID = {
+    "title": "id",
     "anyOf": [{"type": "integer"}, {"type": "string", "minLength": 1, "maxLength": ID_CHARACTERS}],
     "description": "An int64, or a string of 1 to 64 characters.",
 }
 LABEL: dict[str, Any] = {
+    "title": "label",
     "anyOf": [{"type": kind} for kind in ("string", "number", "boolean", "object")],
     "description": 'A text or a number; bytes as {"bytes": hex}, tuples as {"tuple": [...]}.',
 }
 ROW_LABEL: dict[str, Any] = {
+    "title": "label, list of labels or null",
     "anyOf": [*LABEL["anyOf"], {"type": "array", "items": LABEL}, {"type": "null"}],
     "description": "A label, a list of several, or null for an unlabelled row.",
 }
 
-PAYLOAD = {"description": f"A JSON value of at most {library.PAYLOAD:,} bytes."}
+PAYLOAD = {
+    "title": "JSON value",
+    "description": f"A JSON value of at most {library.PAYLOAD:,} bytes.",
+}
 THUMBNAIL = {
+    "title": "base64 text",
     "type": ["string", "null"],
     "description": f"A PNG, JPEG, GIF or WebP of at most {library.THUMBNAIL:,} bytes, as base64.",
 }
@@ -138,7 +149,7 @@ Ids = Annotated[list[Any], _many, AfterValidator(_ids), _array(ID)]
 PageIds = Annotated[list[Any], _page, AfterValidator(_ids), _array(ID, limits.PAGE)]
 QueryIds = Annotated[list[Any], _few, AfterValidator(_ids), _array(ID, limits.QUERIES)]
 Label = Annotated[Any, WithJsonSchema(LABEL)]
-OneLabel = Annotated[Any, AfterValidator(read_label), WithJsonSchema(LABEL)]
+OneLabel = Annotated[Any, AfterValidator(_one_label), WithJsonSchema(LABEL)]
 Labels = Annotated[list[Any], _many, AfterValidator(_labels), _array(LABEL)]
 RowLabels = Annotated[list[Any], _many, AfterValidator(_row_labels), _array(ROW_LABEL)]
 Payload = Annotated[Any, WithJsonSchema(PAYLOAD)]

@@ -8,6 +8,7 @@ from typing import Any
 
 from everhash.errors import UnknownNameError
 from everhash.index.refresh import RefreshReport
+from everhash.places import Place
 from everhash.serve.errors import describe
 
 KEPT = 100
@@ -24,24 +25,24 @@ class Job:
     """Whether its turn has come: from then on it misses what is learned."""
     progress: float = 0.0
     report: RefreshReport | None = None
-    error: dict[str, Any] | None = None
+    error: Exception | None = None
 
     def done(self, report: RefreshReport) -> None:
         """Note that it has succeeded."""
         self.state, self.progress, self.report = "done", 1.0, report
 
-    def failed(self, error: Exception, path: Path | None) -> None:
-        """Note that it has failed; the folder of the collection's file is left out."""
-        self.state, self.begun, self.error = "failed", True, describe(error, path)
+    def failed(self, error: Exception) -> None:
+        """Note that it has failed."""
+        self.state, self.begun, self.error = "failed", True, error
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the job as JSON."""
+    def as_json(self, path: Path | None, place: Place) -> dict[str, Any]:
+        """Return the job as JSON; `describe` tells of the path and the place."""
         return {
             "job": self.number,
             "state": self.state,
             "progress": self.progress,
             "report": None if self.report is None else asdict(self.report),
-            "error": self.error,
+            "error": None if self.error is None else describe(self.error, path, place),
         }
 
 

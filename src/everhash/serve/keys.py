@@ -112,7 +112,8 @@ def read_keys(path: Path) -> Keys:
         return Keys([_checked(item) for item in content["key"]])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         if isinstance(error, OptionError):
-            raise OptionError(f"{path}: {error.message}", hint=error.hint) from None
+            message = f"{path}: {error.message_template}"
+            raise OptionError(message, hint=error.hint_template) from None
         # the text is not quoted: it may contain a secret
         raise InputError(f"{path} is not a file of keys", hint=f"it has {FORM}") from None
 

@@ -34,7 +34,7 @@ EVENT: dict[str, Any] = {
 PROBLEM = {
     "error": {
         "code": "DimensionError",
-        "message": "X has 3 features, but this index is expecting 4 features as input",
+        "message": "a row has 3 features, but this index is expecting 4 features as input",
         "hint": "embed the data as before, or start a new one",
         "status": 422,
         "exit": 2,
@@ -84,7 +84,10 @@ def _responses(route: Route) -> dict[int | str, dict[str, Any]]:
         responses[200] = {**report, "content": {JSON: {"example": REPORT}}}
     if route.path == "/ready":
         closed = {"model": answer_schemas.Ready, "description": "Being opened or closed."}
-        responses[503] = {**closed, "content": {JSON: {"example": {"ready": False}}}}
+        responses[503] = {
+            **closed,
+            "content": {JSON: {"example": {"ready": False, "readonly": False}}},
+        }
     return responses
 
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 from fastapi import Query, Request
@@ -15,26 +15,48 @@ from numpy.typing import NDArray
 
 from everhash.collection.attachments import image_type
 from everhash.collection.collection import Collection
-from everhash.errors import EverhashError, IdError, UnknownNameError
+from everhash.errors import EverhashError, UnknownNameError
 from everhash.serve import entries, limits, metrics
 from everhash.serve.chunked_search import FIRST_CHUNK
 from everhash.serve.encoding import to_json
 from everhash.serve.endpoints import Endpoint, parse
+from everhash.serve.errors import place_in
 from everhash.serve.events import encode
 from everhash.serve.service import Service
 from everhash.serve.snapshots import Snapshots
 from everhash.stream import as_rows
-from everhash.wire.ids import ID_CHARACTERS, Id, as_id
 from everhash.wire.labels import label_to_json
 from everhash.wire.media import EVENTS, JSON, SQLITE
 
 Start = Annotated[int, Query(ge=0, lt=2**63, description="Where the page starts.")]
 Stop = Annotated[int | None, Query(ge=0, lt=2**63, description="Before which entry it ends.")]
 Limit = Annotated[int, Query(ge=1, le=limits.PAGE, description="How long it is at most.")]
+WRITTEN = 2048
+"""Characters of an id or a label in JSON, at most."""
+ID = "Id of an entry: a text if the collection has it as text, else a number."
+Text = Annotated[
+    str | None,
+    Query(
+        description="Only entries whose id or payload has this text, in upper or lower case: a "
+        "part of a text id, a whole number, or a part of any text in the payload; names of its "
+        "fields do not count. A request looks at some of the entries only: go on at `next`."
+    ),
+]
+Label = Annotated[
+    str | None,
+    Query(
+        max_length=WRITTEN,
+        description="Only entries with this label: a text, unless it is known only as a number.",
+    ),
+]
+AsJson = Annotated[
+    bool,
+    Query(alias="json", description='`id` and `label` are JSON: 4 is a number, "4" is a text.'),
+]
 
 
-def read_endpoints(service: Service) -> dict[str, Endpoint]:
-    """Return the endpoints that read the collection, by path."""
+def listing_endpoints(service: Service) -> dict[str, Endpoint]:
+    """Return the endpoints that are asked with a query string, by path."""
 
     async def list_labels(start: Start = 0, limit: Limit = limits.PAGE) -> Response:
         return await _json(service, partial(entries.labels_page, start=start, limit=limit))
@@ -43,11 +65,33 @@ def read_endpoints(service: Service) -> dict[str, Endpoint]:
         start: Start = 0,
         limit: Limit = 100,
         stop: Stop = None,
-        unlabelled: bool = False,
-        codes: bool = False,
+        unlabelled: Annotated[bool, Query(description="Only entries without a label.")] = False,
+        text: Text = None,
+        label: Label = None,
+        as_json: AsJson = False,
+        codes: Annotated[bool, Query(description="The bits of entries that have some.")] = False,
     ) -> Response:
-        page = entries.PageRequest(start, limit, stop, unlabelled=unlabelled, codes=codes)
+        page = entries.PageRequest(start, limit, stop, unlabelled, text, label, as_json, codes)
         return await _json(service, partial(entries.entries_page, page=page))
+
+    async def thumbnail(
+        request: Request,
+        name: Annotated[str, Query(alias="id", max_length=WRITTEN, description=ID)],
+        as_json: AsJson = False,
+    ) -> Response:
+        picture = await service.read(partial(_picture, name=name, as_json=as_json))
+        tag = f'"{hashlib.sha256(picture).hexdigest()[:32]}"'
+        headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+        if tag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        media = image_type(picture) or "application/octet-stream"
+        return Response(picture, media_type=media, headers=headers)
+
+    return {"/labels": list_labels, "/entries": list_entries, "/thumbnail": thumbnail}
+
+
+def read_endpoints(service: Service) -> dict[str, Endpoint]:
+    """Return the endpoints that are asked with a body, and jobs, by path."""
 
     async def get(request: Request) -> Response:
         ids = (await parse(service, request.scope)).ids
@@ -68,29 +112,14 @@ def read_endpoints(service: Service) -> dict[str, Endpoint]:
         answer = {"labels": named, "dtype": str(labels.dtype)}
         return Response(to_json(answer), media_type=JSON)
 
-    async def thumbnail(
-        request: Request,
-        name: Annotated[str, Query(alias="id", max_length=ID_CHARACTERS)],
-        kind: Literal["int", "str"] = "str",
-    ) -> Response:
-        picture = await service.read(partial(_picture, entry=_id(name, kind)))
-        tag = f'"{hashlib.sha256(picture).hexdigest()[:32]}"'
-        headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
-        if tag in request.headers.get("if-none-match", ""):
-            return Response(status_code=304, headers=headers)
-        media = image_type(picture) or "application/octet-stream"
-        return Response(picture, media_type=media, headers=headers)
-
-    async def jobs(job: str) -> Response:
-        return JSONResponse(service.jobs.find(job).as_json())
+    async def jobs(request: Request, job: str) -> Response:
+        found = service.jobs.find(job)
+        return JSONResponse(found.as_json(service.path, place_in(request.scope)))
 
     return {
-        "/labels": list_labels,
-        "/entries": list_entries,
         "/get": get,
         "/has": has,
         "/predict": predict,
-        "/thumbnail": thumbnail,
         "/jobs/{job}": jobs,
     }
 
@@ -104,7 +133,7 @@ def state_endpoints(service: Service) -> dict[str, Endpoint]:
 
     async def ready() -> Response:
         ready = service.ready and (service.path is None or service.path.exists())
-        return JSONResponse({"ready": ready}, 200 if ready else 503)
+        return JSONResponse({"ready": ready, "readonly": service.readonly}, 200 if ready else 503)
 
     async def limit_table() -> Response:
         return JSONResponse(limits.TABLE)
@@ -123,6 +152,7 @@ def state_endpoints(service: Service) -> dict[str, Endpoint]:
         stats = await service.stats()
         listener = service.events.join()
         listener.put(encode(("stats", stats)))
+        listener.put(encode(("accuracy", {"points": service.accuracy.points})))
         return StreamingResponse(service.events.stream(listener), media_type=EVENTS)
 
     async def snapshot() -> Response:
@@ -154,22 +184,11 @@ def _likeliest(collection: Collection, rows: NDArray[np.float32]) -> NDArray[Any
     return collection.predict(rows)
 
 
-def _picture(collection: Collection, entry: Id) -> bytes:
+def _picture(collection: Collection, name: str, *, as_json: bool) -> bytes:
+    entry = entries.id_of(collection, name, as_json=as_json)
     data = collection.attachments([entry])[0].thumbnail
     if data is None:
         raise UnknownNameError(
             f"entry {entry!r} has no thumbnail", hint="POST /attach gives it one"
         )
     return data
-
-
-def _id(text: str, kind: str) -> Id:
-    """Return an id given as text."""
-    if kind == "str":
-        return as_id(text)
-    try:
-        return as_id(int(text))
-    except ValueError as error:
-        if isinstance(error, IdError):
-            raise
-        raise IdError(f"{text!r:.80} is no number", hint="kind=str for ids that are text") from None

@@ -21,7 +21,10 @@ ROWS = "Features, a list of numbers for each row."
 LABELS = "For each row a label, a list of several, or null for none."
 IDS = "Integers, or texts of 1 to 64 characters."
 PAYLOADS = "For each entry a JSON value, or null to take it away."
-BY = "meaning, likeness, auto, asymmetric or hamming."
+BY = (
+    "What ranks entries: the probability of having the query's label, the cosine, whichever of the "
+    "two fits, or the distance of codes."
+)
 TEACH = "Learn from it, and forget what no longer holds; false changes the entries only."
 THUMBNAILS = "For each entry a PNG, JPEG, GIF or WebP as base64, or null to take it away."
 
@@ -31,11 +34,11 @@ class FilteredRequest(Request):
 
     max_rows: ClassVar[int] = limits.QUERIES
     labels: fields.Labels | None = Field(None, description="Only entries with one of these labels.")
-    within: fields.Ids | None = Field(None, description="Only these entries.")
+    ids: fields.Ids | None = Field(None, description="Only these entries.")
     unlabelled: bool = Field(False, description="Only entries without a label.")
     exact: bool = Field(False, description="Compute likeness from features instead of codes.")
-    explain: bool = Field(False, description="Say for each match why.")
-    payloads: bool = Field(False, description="Return the payload of each match.")
+    explain: bool = Field(False, description="Say for each match why; not in an Arrow table.")
+    payloads: bool = Field(False, description="Say the payload of each match.")
     by: fields.By = Field("meaning", description=BY)
 
 
@@ -43,7 +46,9 @@ class SearchRequest(FilteredRequest):
     """Queries: rows, or entries by their ids."""
 
     rows: fields.Queries | None = Field(None, description=ROWS)
-    ids: fields.QueryIds | None = Field(None, description="Search by entries instead of rows.")
+    like: fields.QueryIds | None = Field(
+        None, description="Ids of entries to search by, instead of rows."
+    )
     k: fields.K = Field(10, description="Entries a query.")
 
 

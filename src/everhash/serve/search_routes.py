@@ -33,17 +33,17 @@ async def search(service: Service, scope: Any, receive: Any) -> Reply:
     request: schemas.SearchRequest = await parse(service, scope)
     arrow = _wants_arrow(scope)
     queries: Queries
-    if request.ids is not None:
+    like = request.like is not None
+    if request.like is not None:
         if request.rows is not None:
-            raise InputError("rows and ids in one search", hint="search by one of them")
-        queries = request.ids
+            raise InputError("rows and like in one search", hint="search by one of them")
+        queries = request.like
     else:
         queries = _rows(service, request.rows)
         if len(queries) == 1 and not arrow and _is_plain(request):
             return await service.nearest(queries, request.k, request.by), JSON
     _check_explain(request, arrow=arrow)
-    like = request.ids is not None
-    sizes = request.k.bit_length(), len(request.within or ()).bit_length()
+    sizes = request.k.bit_length(), len(request.ids or ()).bit_length()
     find = partial(_nearest, request=request)
     reads_file = like or _reads_file(request)
     plan = SearchPlan(find, (sizes, like, *_kind(request)), arrow, request.explain, reads_file)
@@ -103,13 +103,13 @@ def _rows(service: Service, rows: Any) -> NDArray[np.float32]:
     """Return rows that can be searched for: no batch they join fails because of them."""
     service.collection  # noqa: B018 - the dimension is not known before it is open
     if rows is None:
-        raise InputError("field 'rows' is missing", hint="or search by entries with 'ids'")
+        raise InputError("field 'rows' is missing", hint="or search by entries with 'like'")
     return as_rows(rows, service.dim, "this index")
 
 
 def _is_plain(request: schemas.SearchRequest) -> bool:
     """Whether a search can be made together with others."""
-    filtered = request.labels is not None or request.within is not None or request.unlabelled
+    filtered = request.labels is not None or request.ids is not None or request.unlabelled
     return not (filtered or request.explain or _reads_file(request))
 
 
@@ -121,7 +121,7 @@ def _reads_file(request: schemas.FilteredRequest) -> bool:
 def _filters(request: schemas.FilteredRequest) -> dict[str, Any]:
     return {
         "labels": request.labels,
-        "ids": request.within,
+        "ids": request.ids,
         "unlabelled": request.unlabelled,
         "exact": request.exact,
     }

@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import threading
+from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
@@ -46,7 +47,7 @@ def bind(host: str, port: int) -> socket.socket:
         listening.close()
         reason = getattr(error, "strerror", None) or str(error)
         raise OptionError(
-            f"cannot listen at {host}, port {port}: {reason}", hint="choose another --port"
+            f"cannot listen at {host}, port {port}: {reason}", hint="choose another {option port}"
         ) from None
     listening.set_inheritable(False)
     return listening
@@ -72,6 +73,30 @@ def make_server(app: ErrorMiddleware) -> Server:
     return server
 
 
+def open_first(app: ErrorMiddleware) -> None:
+    """Open the collection before the server runs: what is wrong with it is raised here.
+
+    A thread does it, so that Ctrl-C interrupts the wait for it and not the compiler of kernels.
+    """
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            app.service.open()
+        except BaseException as error:
+            failures.append(error)
+
+    opening = threading.Thread(target=work, daemon=True)
+    opening.start()
+    try:
+        opening.join()
+    except KeyboardInterrupt:
+        opening.join(CLOSE_SECONDS)
+        raise
+    for failure in failures:
+        raise failure
+
+
 def run(app: ErrorMiddleware, listening: socket.socket) -> None:
     """Serve until SIGTERM or SIGINT; then end well, or raise what went wrong."""
     server = make_server(app)
@@ -80,6 +105,8 @@ def run(app: ErrorMiddleware, listening: socket.socket) -> None:
     def end(_number: int, _frame: FrameType | None) -> None:
         if server.force_exit:
             _give_up(app.service)
+        if app.service.is_opening:  # the collection is closed; a compiler cannot be interrupted
+            _exit(0)
         sys.exit(0)
 
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -94,7 +121,20 @@ def run(app: ErrorMiddleware, listening: socket.socket) -> None:
 def _give_up(service: Service) -> NoReturn:
     """End at once, whatever is under way."""
     log.warning("stopped at once: requests under way were given up")
+    end_interrupted(service)
+
+
+def end_interrupted(service: Service) -> NoReturn:
+    """Close the file if that takes no long time, and end without waiting for any thread."""
     closing = threading.Thread(target=service.close_collection, daemon=True)
     closing.start()
     closing.join(CLOSE_SECONDS)
-    os._exit(INTERRUPTED)
+    _exit(INTERRUPTED)
+
+
+def _exit(code: int) -> NoReturn:
+    """End without waiting for threads."""
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)

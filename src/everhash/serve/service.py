@@ -18,15 +18,15 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-import everhash
 from everhash import kernels
 from everhash.collection.collection import Collection
 from everhash.errors import EverhashError, OptionError, ReadOnlyError, StoreError
 from everhash.index.refresh import RefreshReport
 from everhash.matches import Matches
+from everhash.serve.accuracy import AccuracyHistory
 from everhash.serve.batching import SearchBatcher
 from everhash.serve.chunked_search import ChunkedSearch
-from everhash.serve.entries import count_labels
+from everhash.serve.entries import stats_of
 from everhash.serve.errors import RefusedError, busy
 from everhash.serve.events import Event, Events
 from everhash.serve.jobs import Job, Jobs
@@ -60,6 +60,7 @@ class Service:
     def __init__(self, source: Collection | Callable[[], Collection], *, readonly: bool) -> None:
         self.readonly = readonly
         self.metrics, self.events, self.jobs = Metrics(), Events(), Jobs()
+        self.accuracy = AccuracyHistory()
         self.failure: Exception | None = None
         self.ready = False
         self.dim = 0
@@ -67,7 +68,12 @@ class Service:
         self.server: Any = None
         """The uvicorn server, once it runs: `should_exit` says that it stops, and makes it."""
         self._source = source
+        self._opened: Collection | None = None
         self._collection: Collection | None = None
+        """The same, once requests can be answered."""
+        self.is_opening = False
+        """Whether a thread opens the collection, or compiles kernels: it cannot be interrupted."""
+        self._ending = False
         self.chunked = ChunkedSearch(self.search, self.read)
         self._tasks: set[asyncio.Task[None]] = set()
         self._refreshing = asyncio.Lock()
@@ -79,8 +85,18 @@ class Service:
 
     # Opening and closing
 
+    def open(self) -> None:
+        """Open the collection now, if that was not done: so what is wrong with it is raised here.
+
+        Who calls this before the server starts makes sure that `close_collection` is called.
+        """
+        if self._opened is None:
+            source = self._source
+            self._opened = source if isinstance(source, Collection) else source()
+
     def start(self) -> None:
         """Begin to open the collection; until it is open, requests are refused as busy."""
+        self._ending = False  # a service that has stopped may be started again
         self._writer = ThreadPoolExecutor(1, "everhash-write")
         self._searcher = ThreadPoolExecutor(1, "everhash-search")
         self._reader = ThreadPoolExecutor(1, "everhash-read")
@@ -90,7 +106,7 @@ class Service:
 
     async def _open(self) -> None:
         try:
-            await _in(self._writer, self._open_now)
+            await _in(self._writer, self._prepare)
         except Exception as error:
             self.failure = error
             if self.server is not None:
@@ -99,22 +115,26 @@ class Service:
         self.ready = True
         self._begin(self._pulse())
 
-    def _open_now(self) -> None:
+    def _prepare(self) -> None:
         """Open the collection and load everything that a request would wait for."""
+        self.is_opening = True
+        try:
+            self.open()
+            if self._opened is not None and not self._ending:
+                self._load(self._opened)
+        finally:
+            self.is_opening = False
+            if self._ending:  # the service has not waited for it
+                self.close_collection()
+
+    def _load(self, collection: Collection) -> None:
         import pyarrow  # noqa: F401
 
-        for load in (
-            kernels.load,
-            kernels.load_refresh,
-            kernels.load_search,
-            kernels.load_likeness,
-        ):
-            load()
-        source = self._source
-        collection = source if isinstance(source, Collection) else source()
+        kernels.load_all(peers=False)
         self.dim = collection.hasher.n_features_in_
         stats = collection.stats()
         path, last = stats["path"], stats["last_refresh"] or {}
+        self.accuracy.note(stats["learned"])
         self._refreshed = {name: value for name, value in last.items() if name != "at"}
         self.path = None if path is None else Path(path)
         with suppress(EverhashError):  # a method that has not learned yet
@@ -127,18 +147,25 @@ class Service:
         self.events.end()
 
     async def stop(self) -> None:
-        """Finish the calls that wait, then close the collection."""
+        """Finish the calls that wait, then close the collection.
+
+        Opening it is not waited for: compiling may take a minute, and nobody has been answered.
+        """
+        self._ending = True
         self.end_events()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for executor in (self._decoder, self._searcher, self._reader, self._writer):
-            await asyncio.to_thread(executor.shutdown)
+            if executor is self._writer and self.is_opening:
+                executor.shutdown(wait=False)
+            else:
+                await asyncio.to_thread(executor.shutdown)
         await asyncio.to_thread(self.close_collection)
 
     def close_collection(self) -> None:
         """Close the collection, if it was opened here."""
-        collection, self._collection = self._collection, None
+        collection, self._opened, self._collection = self._opened, None, None
         if collection is not None and collection is not self._source:
             collection.close()
 
@@ -158,7 +185,7 @@ class Service:
     def collection(self) -> Collection:
         """The collection, once it is open."""
         if self._collection is None:
-            raise busy("the service is starting or stopping")
+            raise busy(f"the service is {'stopping' if self._ending else 'starting'}")
         return self._collection
 
     async def search(self, call: Callable[[Collection], T]) -> T:
@@ -221,6 +248,7 @@ class Service:
         self._changed = False
         stats = await self.stats()
         self._follows = stats["refreshing"]
+        self.accuracy.note(stats["learned"])
         self._tell_refresh(stats["last_refresh"])
         self.events.publish(("stats", stats))
 
@@ -261,7 +289,7 @@ class Service:
                 self._tell_refresh(asdict(report))
                 job.done(report)
         except Exception as error:
-            job.failed(error, self.path)
+            job.failed(error)
             log.warning("a refresh failed: %s", error)
 
     async def _run_refresh(
@@ -303,17 +331,3 @@ def _step(steps: Generator[float, None, RefreshReport]) -> float | RefreshReport
     except StopIteration as end:
         report: RefreshReport = end.value
         return report
-
-
-def stats_of(collection: Collection, *, readonly: bool) -> dict[str, Any]:
-    """Return the stats of a collection, without the folder of its file."""
-    stats, hasher = collection.stats(), collection.hasher
-    del stats["path"]
-    return {
-        **stats,
-        "labels": count_labels(collection),
-        "cycles": hasher.n_cycles_,
-        "width": hasher.width_,
-        "version": everhash.__version__,
-        "readonly": readonly,
-    }

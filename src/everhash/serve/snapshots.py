@@ -55,7 +55,7 @@ def copy_of(collection: Collection) -> IO[bytes]:
         try:
             collection.snapshot(copy)
         except EverhashError as error:  # clients need not know that folder
-            error.message = error.message.replace(f"{folder}{os.sep}", "")
+            error.message_template = error.message_template.replace(f"{folder}{os.sep}", "")
             raise
         return copy.open("rb")
 

@@ -10,6 +10,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
+from everhash.collection.as_json import label_report_to_json
 from everhash.collection.collection import Collection
 from everhash.errors import InputError, LimitError
 from everhash.serve import limits, schemas
@@ -83,11 +84,7 @@ def label(collection: Collection, request: schemas.LabelRequest) -> WriteResult:
     report = collection.label(request.ids, y, teach=request.teach)
     kind, data = _changed("labelled", request.ids)
     event = kind, {**data, "new_labels": _first_labels(new)}
-    told = [
-        {"label": label_to_json(one.label), "near": [label_to_json(near) for near in one.near]}
-        for one in report.new
-    ]
-    return WriteResult({"labelled": report.labelled, "new": told}, [event])
+    return WriteResult(label_report_to_json(report), [event])
 
 
 def unlabel(collection: Collection, request: schemas.UnlabelRequest) -> WriteResult:

@@ -220,7 +220,7 @@ def test_an_answer_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPat
         held = Held(monkeypatch)
         late = served.post("/search", {"rows": ROWS})
         assert (late.status_code, late.headers["retry-after"]) == (503, "1")
-        assert "look before you repeat" in error_of(late)["hint"]
+        assert error_of(late)["hint"] == "ask for less at a time"
         served.post("/search", {"rows": 2 * ROWS})
         held.let_go.set()
         until(lambda: served.post("/search", {"rows": ROWS}).status_code == 200)
@@ -237,7 +237,9 @@ def test_a_write_given_up_before_its_turn_is_not_made(monkeypatch: pytest.Monkey
             learn(*arguments)
 
         monkeypatch.setattr(Collection, "learn", wait)
-        assert served.post("/learn", {"rows": ROWS, "labels": ["x"]}).status_code == 503
+        given_up = served.post("/learn", {"rows": ROWS, "labels": ["x"]})
+        assert error_of(given_up)["status"] == 503
+        assert "look before you repeat" in error_of(given_up)["hint"]
         late = served.post("/add", {"rows": ROWS, "ids": ["late"]})
         assert late.status_code == 503
         let_go.set()

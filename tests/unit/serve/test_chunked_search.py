@@ -19,7 +19,7 @@ QUERIES = rows(37, seed=4)[0]
 ASKED: list[tuple[str, dict[str, Any]]] = [
     ("/search", {"k": 7}),
     ("/search", {"k": 7, "explain": True, "by": "hamming"}),
-    ("/search", {"k": 3, "labels": ["ant"], "within": list(range(0, 60, 3))}),
+    ("/search", {"k": 3, "labels": ["ant"], "ids": list(range(0, 60, 3))}),
     ("/radius", {"r": 3}),
     ("/radius", {"r": 0, "explain": True}),
     ("/radius", {"r": -3, "by": "asymmetric"}),
@@ -70,7 +70,7 @@ def test_entries_are_searched_by_in_parts_too(
     served: Served, collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chunked_search, "FIRST_CHUNK", 3)
-    told = served.post("/search", {"ids": list(range(60)), "k": 4}).json()["matches"]
+    told = served.post("/search", {"like": list(range(60)), "k": 4}).json()["matches"]
     expected = collection.search_like(range(60), 4)
     assert [[match["id"] for match in one["found"]] for one in told] == expected.ids.tolist()
 

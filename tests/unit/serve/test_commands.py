@@ -21,7 +21,11 @@ from typer.testing import CliRunner
 
 import everhash
 from everhash import cli
-from everhash.errors import DataMissingError, EverhashError, OptionError
+from everhash.errors import (
+    DataMissingError,
+    EverhashError,
+    OptionError,
+)
 from everhash.serve.keys import read_keys
 from tests.unit.serve.serving import DIM, filled, until
 
@@ -101,20 +105,67 @@ def test_nothing_is_announced_of_a_file_that_is_not_there(tmp_path: Path) -> Non
     assert ran.output == ""
 
 
-def test_a_collection_that_another_process_writes_is_refused_for_writing(tmp_path: Path) -> None:
+def serve_and_wait(path: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "everhash", "serve", str(path), "--port", "0"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_what_cannot_be_opened_fails_before_an_address_is_announced(tmp_path: Path) -> None:
+    path, damaged = tmp_path / "shop.ever", tmp_path / "damaged.ever"
+    damaged.write_bytes(b"not a collection" * 1000)
+    with filled(path):  # another process writes to it
+        locked = serve_and_wait(path)
+    for ended, code in ((locked, 8), (serve_and_wait(damaged), 5)):
+        assert (ended.returncode, ended.stdout) == (code, "")
+        assert ended.stderr.startswith("error: ")
+        assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.3, 0.6, 0.9, 1.2, 1.6, 2.0, 3.0])
+def test_an_interrupt_at_any_moment_ends_well(tmp_path: Path, seconds: float) -> None:
     path = tmp_path / "shop.ever"
-    with filled(path), started(path) as (process, _):
-        assert process.wait(120) == 8
-        assert process.stderr is not None
-        said = process.stderr.read()
-        assert said.startswith("error: ")
-        assert said.count("\n") == 1
+    filled(path).close()
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from everhash.cli import run; print(1, flush=True); run()",
+         "serve", str(path), "--port", "0"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    process.stdout.readline()  # the command has begun
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode in (0, 130)
+    assert said in ("", "interrupted\n")
+    with everhash.open(path) as collection:  # nobody holds it
+        assert len(collection) == 60
+
+
+def test_an_interrupt_while_kernels_compile_waits_for_no_compiler(tmp_path: Path) -> None:
+    path = tmp_path / "shop.ever"
+    filled(path).close()
+    slow = (
+        "from everhash import kernels; import time; kernels.load_refresh = lambda: time.sleep(99)"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"{slow}; from everhash.cli import run; run()",
+         "serve", str(path), "--port", "0"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert "serving" in process.stdout.readline()
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert (process.returncode, said) == (0, "")
+    assert not list(tmp_path.glob("*-wal"))
 
 
 def failing(*arguments: str) -> EverhashError:
     """Return what a command raises."""
     result = CliRunner().invoke(cli.app, list(arguments))
     assert isinstance(result.exception, EverhashError), result.output
+    assert result.output == ""
     return result.exception
 
 

@@ -28,10 +28,10 @@ NAN = float("nan")
     [
         ("/search", {}, 422, "InputError", "field 'rows' is missing"),
         ("/search", {"rows": None}, 422, "InputError", "field 'rows' is missing"),
-        ("/search", {"rows": "x"}, 422, "InputError", "rows: input should be a valid array"),
+        ("/search", {"rows": "x"}, 422, "InputError", "rows must be a list of rows"),
         ("/search", {"rows": []}, 422, "InputError", "2-d"),
         ("/search", {"rows": [[]]}, 422, "InputError", "0 feature"),
-        ("/search", {"rows": ROW}, 422, "InputError", "rows.0: input should be a valid array"),
+        ("/search", {"rows": ROW}, 422, "InputError", "rows must be a list of rows"),
         ("/search", {"rows": [ROW, [1.0]]}, 422, "InputError", "several lengths"),
         (
             "/search",
@@ -49,17 +49,17 @@ NAN = float("nan")
         ("/search", {"rows": ROWS, "k": True}, 422, "OptionError", "k must be"),
         ("/search", {"rows": ROWS, "k": 1001}, 422, "LimitError", "at most 1000"),
         ("/search", {"rows": ROWS, "by": "far"}, 422, "OptionError", "far"),
-        ("/search", {"rows": ROWS, "by": []}, 422, "OptionError", "by="),
+        ("/search", {"rows": ROWS, "by": []}, 422, "OptionError", "by "),
         ("/search", {"rows": ROWS, "explain": 1}, 422, "OptionError", "explain"),
         ("/search", {"rows": ROWS, "labels": ["yak"]}, 404, "UnknownNameError", "yak"),
-        ("/search", {"rows": ROWS, "labels": "yak"}, 422, "InputError", "labels: input should be"),
-        ("/search", {"rows": ROWS, "within": [777]}, 404, "UnknownIdError", "777"),
-        ("/search", {"rows": ROWS, "within": [1.5]}, 422, "IdError", "1.5"),
-        ("/search", {"rows": ROWS, "ids": [1]}, 422, "InputError", "rows and ids"),
-        ("/search", {"ids": [777]}, 404, "UnknownIdError", "777"),
+        ("/search", {"rows": ROWS, "labels": "yak"}, 422, "InputError", "labels must be a list"),
+        ("/search", {"rows": ROWS, "ids": [777]}, 404, "UnknownIdError", "777"),
+        ("/search", {"rows": ROWS, "ids": [1.5]}, 422, "IdError", "1.5"),
+        ("/search", {"rows": ROWS, "like": [1]}, 422, "InputError", "rows and like"),
+        ("/search", {"like": [777]}, 404, "UnknownIdError", "777"),
         ("/search", {"rows": ROWS, "distance": "hamming"}, 422, "InputError", "unknown here"),
         ("/search", {"rows": ROWS, "exact": 1}, 422, "OptionError", "exact"),
-        ("/search", {"ids": []}, 422, "InputError", "0 sample"),
+        ("/search", {"like": []}, 422, "InputError", "0 sample"),
         ("/search", {"rows": ROWS, "unlabelled": "no"}, 422, "OptionError", "unlabelled"),
         ("/label", {"ids": [1], "labels": ["ant"], "teach": 1}, 422, "OptionError", "teach"),
         ("/upsert", {"rows": ROWS}, 422, "InputError", "ids"),
@@ -72,14 +72,14 @@ NAN = float("nan")
         ("/labels/drop", {"label": None}, 422, "LabelError", "cannot be a label"),
         ("/predict", {"rows": [[1.0, 2.0]]}, 422, "DimensionError", "2 features"),
         ("/search", {"rows": [["a" * 99, *"b" * 7]]}, 422, "FeatureTypeError", "row 0: features"),
-        ("/search", {"rows": ["a" * 99, ROW]}, 422, "InputError", "rows.0: input should"),
+        ("/search", {"rows": ["a" * 99, ROW]}, 422, "InputError", "rows must be a list of rows"),
         ("/search", {"rows": [ROW, [[1]] * 8]}, 422, "FeatureTypeError", "row 1: features"),
         (
             "/learn",
             {"rows": ROWS, "labels": [{"tuple": ["\ud800"]}]},
             422,
             "InputError",
-            "invalid JSON",
+            "is no JSON: ",
         ),
         (
             "/add",
@@ -92,7 +92,7 @@ NAN = float("nan")
         ("/search", {"rows": ROWS, "sort": "up"}, 422, "InputError", "'sort' is unknown"),
         ("/radius", {"rows": ROWS}, 422, "InputError", "'r' is missing"),
         ("/radius", {"rows": ROWS, "r": "2"}, 422, "OptionError", "r must be"),
-        ("/get", {"ids": "x"}, 422, "InputError", "ids: input should"),
+        ("/get", {"ids": "x"}, 422, "InputError", "ids must be a list"),
         ("/get", {"ids": [True]}, 422, "IdError", "True"),
         ("/get", {"ids": ["x" * 65]}, 422, "IdError", "cannot be an id"),
         ("/get", {"ids": [2**63]}, 422, "IdError", "cannot be an id"),
@@ -112,7 +112,7 @@ NAN = float("nan")
         ("/forget", {"rows": [[1.0]], "labels": ["ant"]}, 422, "DimensionError", "1 features"),
         ("/forget", {"rows": ROWS, "ids": [1]}, 422, "InputError", "'ids' is unknown"),
         ("/add", {"rows": ROWS, "ids": [0]}, 409, "DuplicateIdError", "id 0 is taken"),
-        ("/add", {"rows": [ROW, ROW], "ids": ["a", "a"]}, 409, "DuplicateIdError", "taken"),
+        ("/add", {"rows": [ROW, ROW], "ids": ["a", "a"]}, 409, "DuplicateIdError", "twice"),
         ("/add", {"rows": ROWS, "ids": [1, 2]}, 422, "IdError", "1 rows but 2 ids"),
         ("/add", {"rows": ROWS, "payloads": []}, 422, "InputError", "1 entries but 0 payloads"),
         ("/add", {"rows": ROWS, "payloads": ["x" * 4095]}, 422, "LimitError", "4096"),
@@ -183,7 +183,7 @@ def test_errors_carry_their_values(reading: Served) -> None:
     ("path", "told", "what"),
     [
         ("/search", {"rows": 1001 * ROWS}, "1001 rows"),
-        ("/search", {"ids": list(range(1001))}, "1001 ids"),
+        ("/search", {"like": list(range(1001))}, "1001 ids in like"),
         ("/radius", {"rows": 1001 * ROWS, "r": 1}, "1001 rows"),
         ("/add", {"rows": 10_001 * [[1.0]]}, "10001 rows"),
         ("/forget", {"rows": 10_001 * [[1.0]]}, "10001 rows"),
@@ -283,10 +283,14 @@ def test_unknown_routes_and_methods(reading: Served, method: str, path: str, sta
         ("/entries", {"start": "x"}, "start: "),
         ("/labels", {"limit": 0}, "limit: "),
         ("/thumbnail", {}, "field 'id' is missing"),
-        ("/thumbnail", {"id": "x", "kind": "both"}, "kind: "),
-        ("/thumbnail", {"id": "x", "kind": "int"}, "'x' is no number"),
+        ("/thumbnail", {"id": "x", "json": "both"}, "json: "),
+        ("/thumbnail", {"id": "x", "json": "true"}, "'x' is no JSON"),
+        ("/entries", {"label": "x", "json": "true"}, "'x' is no JSON"),
+        ("/entries", {"labels": "ant"}, "'labels' is unknown in the query string"),
+        ("/thumbnail", {"id": "1", "kind": "int"}, "'kind' is unknown in the query string"),
+        ("/entries", {"text": "x" * 257}, "a text of 257 characters, at most 256"),
         ("/thumbnail", {"id": ""}, "cannot be an id"),
-        ("/thumbnail", {"id": str(2**63), "kind": "int"}, "cannot be an id"),
+        ("/thumbnail", {"id": str(2**63), "json": "true"}, "cannot be an id"),
     ],
 )
 def test_wrong_parameters_are_named(
@@ -369,6 +373,7 @@ def test_every_error_of_the_library_has_a_status() -> None:
         **{"InputError": 422, "DimensionError": 422, "LimitError": 422, "LabelError": 422},
         **{"UnknownNameError": 404, "UnknownIdError": 404, "NotFittedError": 409},
         **{"ReadOnlyError": 409, "StaleCodesError": 409, "DuplicateIdError": 409},
+        **{"ClosedError": 503},
         **{"TooLargeError": 413, "DiskFullError": 507},
         **{"LockedError": 503, "StoreError": 503, "ServiceError": 503},
     }
@@ -379,9 +384,9 @@ def test_every_error_of_the_library_has_a_status() -> None:
 
 
 def test_what_may_succeed_later_says_when() -> None:
-    status, headers, _ = response_to(errors.LockedError("held"), None)
+    status, headers, _ = response_to(errors.LockedError("held"), None, "http")
     assert (status, headers) == (503, {"Retry-After": "1"})
-    assert response_to(ValueError("x"), None)[0] == 500
+    assert response_to(ValueError("x"), None, "http")[0] == 500
     assert describe(errors.LockedError("held"))["exit"] == 8
 
 

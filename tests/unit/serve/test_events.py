@@ -62,6 +62,9 @@ def test_everything_that_happens_is_told(writing: Served) -> None:
     with listening(writing) as ear:
         kind, stats = ear.hear()
         assert (kind, stats) == ("stats", writing.get("/stats").json())
+        learned = stats["learned"]
+        right = round(learned["scored_rows"] * learned["accuracy"])
+        assert ear.hear() == ("accuracy", {"points": [[learned["scored_rows"], right]]})
         writing.post("/learn", body)
         learned = ear.until("learned")
         assert learned.pop("seconds") > 0
@@ -99,7 +102,7 @@ def test_everything_that_happens_is_told(writing: Served) -> None:
 
 def test_a_failed_write_is_not_told(writing: Served) -> None:
     with listening(writing) as ear:
-        ear.hear()
+        ear.until("accuracy")
         writing.post("/remove", {"ids": [777]})
         writing.post("/forget", {"rows": [[1.0] * DIM], "labels": ["ant"]})
         writing.post("/remove", {"ids": [7]})
@@ -122,7 +125,7 @@ def test_stats_are_told_at_most_four_times_a_second(writing: Served) -> None:
 def test_silence_is_broken_by_a_comment(monkeypatch: pytest.MonkeyPatch, writing: Served) -> None:
     monkeypatch.setattr(events, "PING", 0.05)
     with listening(writing) as ear:
-        assert ear.hear()[0] == "stats"
+        assert [ear.hear()[0], ear.hear()[0]] == ["stats", "accuracy"]
         assert ear.hear() == ("", None)
 
 

@@ -29,7 +29,7 @@ def test_it_answers_before_the_collection_is_open() -> None:
     with serving(open_slowly, wait=False) as served:
         assert served.get("/live").json() == {"live": True}
         early = served.get("/ready")
-        assert (early.status_code, early.json()) == (503, {"ready": False})
+        assert (early.status_code, early.json()) == (503, {"ready": False, "readonly": False})
         for answer in (served.get("/stats"), served.post("/search", {"rows": ROWS})):
             assert error_of(answer)["status"] == 503
             assert answer.headers["retry-after"] == "1"
@@ -101,7 +101,7 @@ def test_a_request_under_way_is_finished_before_it_stops() -> None:
 def test_it_stops_in_time_whatever_clients_do(tmp_path: Path) -> None:
     path = tmp_path / "shop.ever"
     filled(path).close()
-    body = json.dumps({"ids": [0] * 1000, "k": 60}).encode()
+    body = json.dumps({"like": [0] * 1000, "k": 60}).encode()
     unread = head("/search", len(body)) + body
     with serving(lambda: everhash.open(path)) as served, ExitStack() as stack:
         served.server.config.timeout_graceful_shutdown = 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ def told(matches: Matches) -> list[dict[str, Any]]:
 
 def test_it_lives_and_is_ready(reading: Served) -> None:
     assert reading.get("/live").json() == {"live": True}
-    assert reading.get("/ready").json() == {"ready": True}
+    assert reading.get("/ready").json() == {"ready": True, "readonly": False}
 
 
 def test_limits_are_those_of_the_table(reading: Served) -> None:
@@ -79,7 +80,7 @@ def test_stats_are_the_collections_without_its_path(reading: Served, stored: Col
     stats = reading.get("/stats").json()
     own = stored.stats()
     del own["path"]
-    assert stats == {**own, "version": everhash.__version__, "readonly": False}
+    assert stats == {**own, "version": everhash.__version__, "readonly": False, "name": None}
     assert (stats["entries"], stats["labels"], stats["dim"], stats["bits"]) == (60, 3, DIM, 16)
     assert stats["learned"]["rows"] == 40
 
@@ -170,7 +171,7 @@ def test_search_filters_by_labels_and_ids(reading: Served, stored: Collection) -
     assert reading.post("/search", asked).json()["matches"] == told(
         stored.search(Q, 50, labels=["bee"])
     )
-    asked = {"rows": Q.tolist(), "within": [1, 2, 55]}
+    asked = {"rows": Q.tolist(), "ids": [1, 2, 55]}
     assert reading.post("/search", asked).json()["matches"] == told(
         stored.search(Q, 10, ids=[1, 2, 55])
     )
@@ -187,7 +188,7 @@ def test_search_says_why(reading: Served, stored: Collection) -> None:
 
 
 def test_search_by_a_stored_entry(reading: Served, stored: Collection) -> None:
-    answer = reading.post("/search", {"ids": [45, 40], "k": 3}).json()
+    answer = reading.post("/search", {"like": [45, 40], "k": 3}).json()
     assert answer["matches"] == told(stored.search(stored.features([45, 40]), 3))
 
 
@@ -428,8 +429,21 @@ def test_a_thumbnail_is_an_image_that_is_sent_once(writing: Served) -> None:
     other = {"ids": ["7"], "thumbnails": [base64.b64encode(PNG + b"!").decode()]}
     writing.post("/attach", other)
     assert writing.get("/thumbnail", params={"id": "7"}, headers=again).content == PNG + b"!"
-    for params in ({"id": "7", "kind": "int"}, {"id": "8"}):
+    for params in ({"id": "7", "json": "true"}, {"id": "8"}):
         assert writing.get("/thumbnail", params=params).status_code == 404
+
+
+def test_a_thumbnail_is_found_by_a_number_as_by_a_text(writing: Served) -> None:
+    def picture(**params: str) -> bytes:
+        return writing.get("/thumbnail", params=params).content
+
+    attached = {"ids": [4], "thumbnails": [base64.b64encode(PNG).decode()]}
+    writing.post("/attach", attached)
+    assert picture(id="4") == picture(id="4", json="true") == PNG
+    body = {"rows": Q[:1].tolist(), "ids": ["4"]}
+    writing.post("/add", {**body, "thumbnails": [base64.b64encode(PNG + b"!").decode()]})
+    assert picture(id="4") == picture(id='"4"', json="true") == PNG + b"!"
+    assert picture(id="4", json="true") == PNG
 
 
 @pytest.mark.parametrize("label", ["<script>alert('x')</script>", '"; DROP', "\x00\x07é", "😀"])
@@ -504,8 +518,17 @@ def test_the_page_of_documentation_shows_every_route_and_needs_no_network(readin
     assert page.headers["content-type"].startswith("text/html")
     for route in DESCRIBED:
         assert f"{route.method} {route.path}</code>" in page.text
-    assert "http" not in page.text.replace("http-equiv", "")  # nothing is loaded from elsewhere
+    loaded = re.findall(r'(?:src|href)="([^"#]*)', page.text)
+    assert set(loaded) == {"", "static/docs.css", "openapi.json", "."}  # nothing from elsewhere
     assert "<script" not in page.text
+    assert f"curl {reading.address}/search -H" in page.text
+    document = reading.get("/openapi.json").json()
+    for route in DESCRIBED:
+        if route.request is not None:
+            for name in document["components"]["schemas"][route.request]["properties"]:
+                assert f"<tr><td><code>{name}</code></td><td>" in page.text
+    odd = reading.get("/docs", headers={"Host": "localhost:1"})
+    assert "curl http://localhost:1/search" in odd.text
     assert reading.get("/static/docs.css").status_code == 200
 
 

@@ -1,20 +1,21 @@
 /** What the stream does: a rate, a line of the last minute, tallies, and a log. */
 
 import { byId, el, hear, setText } from "./dom.js";
+import { word } from "./explain.js";
 import { refreshWords } from "./glance.js";
-import { count, counted, entriesCounted, labelText, rate } from "./words.js";
+import { count, counted, entriesCounted, labelText, rate } from "./texts.js";
 
 const SECONDS = 60;
 const LATELY = 3; // seconds the rate is taken over
 const LINES = 40;
 const NAMED = 5; // new labels that a line names
 
-/** @type {[string, string][]} */
+/** @type {[string, string, string][]} name, title, and the word that explains it */
 const TALLIES = [
-  ["rows", "rows arrived"],
-  ["labels", "new labels"],
-  ["flips", "bits flipped"],
-  ["refreshes", "refreshes"],
+  ["rows", "rows arrived", ""],
+  ["labels", "new labels", ""],
+  ["flips", "bits flipped", "flipped"],
+  ["refreshes", "refreshes", "refresh"],
 ];
 
 export class Activity {
@@ -27,9 +28,10 @@ export class Activity {
     this.tallies = {};
     /** @type {{kind: string, n: number, times: number, line: HTMLElement}|null} */
     this.last = null;
-    for (const [name, title] of TALLIES) {
+    for (const [name, title, meaning] of TALLIES) {
       const shown = el("dd", { "data-tally": name, text: "0" });
-      byId("tallies").append(el("div", {}, el("dt", { text: title }), shown));
+      const told = el("dt", {}, meaning ? word(meaning, title) : title);
+      byId("tallies").append(el("div", {}, told, shown));
       this.tallies[name] = { sum: 0, shown };
     }
     hear(stream, "learned", (told) => this.#learned(told));

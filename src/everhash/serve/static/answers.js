@@ -2,10 +2,11 @@
 
 import { agreement, explained, strip } from "./codes.js";
 import { button, byId, calm, el, setText } from "./dom.js";
+import { word } from "./explain.js";
 import { entryWords, labelsChip, picture } from "./faces.js";
 import { askForLabel, picker } from "./labelling.js";
-import { cosineText, entriesCounted, labelText, payloadText, same } from "./words.js";
-import { scoreMeaning, scoreText } from "./words.js";
+import { cosineText, entriesCounted, labelText, payloadText, same } from "./texts.js";
+import { WAYS, scoreMeaning, scoreText } from "./texts.js";
 
 /**
  * @typedef {import("./faces.js").Entry} Entry
@@ -41,6 +42,7 @@ export class Answers {
     byId("novel").hidden = true;
     byId("cards").replaceChildren();
     setText(byId("answers-said"), "");
+    byId("answers-how").replaceChildren();
     this.ranks = null;
   }
 
@@ -49,10 +51,10 @@ export class Answers {
    * @param {Node[]} query
    * @param {Found[]} found
    * @param {Map<string, Entry>} entries by id
-   * @param {string} by the way that was searched
-   * @param {boolean} again whether the same was asked before
+   * @param {{chosen: string, by: string, again: boolean}} how the way that was chosen, the one that
+   *   was used, and whether the same was asked before
    */
-  show(query, found, entries, by, again) {
+  show(query, found, entries, { chosen, by, again }) {
     const before = again ? this.ranks : null;
     const places = positions();
     this.ranks = new Map(found.map(({ id }, rank) => [same(id), rank]));
@@ -68,6 +70,7 @@ export class Answers {
     this.say(found.length ? "" : "Nothing found: there are no entries yet.");
     const change = before ? `, asked again: ${changes(found, before)}` : "";
     setText(byId("answers-said"), `${entriesCounted(found.length)} found${change}`);
+    byId("answers-how").replaceChildren(...(found.length ? howFound(chosen, by, found) : []));
     if (before) slide(places);
   }
 
@@ -116,7 +119,7 @@ export class Answers {
    * The query as an entry of the collection, with a picker if it has no label.
    * @param {Entry} entry
    * @param {any[]} likely
-   * @param {string} how it was asked, if that needs a word
+   * @param {(Node|string)[]} how it was asked, if that needs a word
    */
   queryEntry(entry, likely, how) {
     const title = el("strong", { text: `Nearest to #${entry.id}` });
@@ -124,7 +127,11 @@ export class Answers {
     const about = el("div", { class: "body" }, first);
     const text = payloadText(entry.payload);
     if (text) about.append(el("p", { class: "second", text }));
-    if (how) about.append(el("p", { class: "second", text: how }));
+    if (how.length) about.append(el("p", { class: "second" }, ...how));
+    if (entry.home !== null) {
+      const home = [word("home", "home"), " in ", word("cycle", `cycle ${entry.home}`)];
+      about.append(el("p", { class: "second" }, ...home));
+    }
     if (!entry.labels.length && !this.page.readonly) {
       const pick = (/** @type {any} */ label) => this.deeds.label(entry, label);
       const prompt = el("p", { class: "prompt", text: "What is it?" });
@@ -146,13 +153,29 @@ function unknown({ id, label, guess }) {
   return { id, labels, guess, home: null, payload: null, thumbnail: false };
 }
 
+/**
+ * How it was searched and what the figures mean, in words that explain themselves.
+ * @param {string} chosen
+ * @param {string} by the way that was used
+ * @param {Found[]} found
+ */
+function howFound(chosen, by, found) {
+  const way = word(by, WAYS[by] ?? by);
+  const parts = [chosen === by ? "by " : `by ${WAYS[chosen] ?? chosen}, which chose `, way];
+  parts.push(`: ${scoreMeaning(by)}`);
+  const beside = by !== "likeness" && found.some(({ likeness }) => likeness !== null);
+  if (beside) parts.push("; beside it ", word("likeness", "likeness"));
+  const explained = found.some(({ explanation }) => explanation);
+  if (explained) parts.push("; below, ", word("bits", "bits"));
+  return parts;
+}
+
 /** The score of a match, and beside it how alike it is. @param {Found} found @param {string} by */
 function scores({ score, likeness }, by) {
-  const props = { class: "score", title: scoreMeaning(by), text: scoreText(score, by) };
+  const props = { class: "score", text: scoreText(score, by) };
   const shown = [el("span", props)];
   if (likeness !== null && by !== "likeness") {
-    const title = scoreMeaning("likeness");
-    shown.push(el("span", { class: "likeness", title, text: `alike ${cosineText(likeness)}` }));
+    shown.push(el("span", { class: "likeness", text: `alike ${cosineText(likeness)}` }));
   }
   return shown;
 }

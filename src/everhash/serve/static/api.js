@@ -1,6 +1,9 @@
 /** Asking the server. Errors come as `ApiError`, keys are asked for when the server wants one. */
 
+import { same } from "./texts.js";
+
 const KEY = "everhash-key";
+const PLACE = { "Everhash-Place": "page" }; // errors are told in words that fit here
 const UNREACHABLE = { message: "the server cannot be reached", hint: "is it running?" };
 
 /** What a server refused, in its own words. */
@@ -49,7 +52,7 @@ export class Api {
 
   /** @param {string} path @param {RequestInit} options @param {string} key */
   async #send(path, options, key) {
-    const headers = new Headers(options.headers);
+    const headers = new Headers({ ...PLACE, .../** @type {any} */ (options.headers) });
     if (key) headers.set("Authorization", `Bearer ${key}`);
     try {
       return await fetch(new URL(path, this.root), { ...options, headers, cache: "no-store" });
@@ -78,25 +81,12 @@ export class Api {
   }
 
   /**
-   * Send a file as it is.
-   * @param {string} path
-   * @param {Object<string, any>} params
-   * @param {Blob} body
-   * @returns {Promise<any>}
-   */
-  async upload(path, params, body) {
-    const headers = { "Content-Type": "application/x-npy" };
-    return read(await this.fetch(withQuery(path, params), { method: "POST", headers, body }));
-  }
-
-  /**
    * Show an entry's thumbnail. An image cannot send a key, so with one its bytes are fetched.
    * @param {HTMLImageElement} image
    * @param {any} id
    */
   async showThumbnail(image, id) {
-    const kind = typeof id === "string" ? "str" : "int";
-    const path = withQuery("thumbnail", { id, kind });
+    const path = withQuery("thumbnail", { id: same(id), json: true });
     if (!this.key) {
       image.src = new URL(path, this.root).href;
       return;

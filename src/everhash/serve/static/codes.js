@@ -2,7 +2,7 @@
 
 import { colours } from "./colours.js";
 import { el, sized } from "./dom.js";
-import { signs } from "./words.js";
+import { signs } from "./texts.js";
 
 const LONGEST = 256; // bits up to which a strip shows the inactive ones too
 const NAMED = 12; // differing bits that the text names

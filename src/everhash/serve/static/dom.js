@@ -61,6 +61,16 @@ export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
+/**
+ * Replace what a node holds only if it reads differently, so that a button in use stays.
+ * @param {Element} node
+ * @param {Element[]} children
+ */
+export function setChildren(node, children) {
+  const text = (/** @type {Element[]} */ all) => all.map((one) => one.outerHTML).join("");
+  if (text([...node.children]) !== text(children)) node.replaceChildren(...children);
+}
+
 /** Whether people asked for less movement. */
 export function calm() {
   return matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -1,16 +1,19 @@
-/** The entries, a page at a time, to pick one from. */
+/** The entries, a page at a time or those that fit what somebody looks for, to pick one from. */
 
 import { button, byId, el, setText } from "./dom.js";
 import { entryWords, face, labelsText } from "./faces.js";
 import { startRoving } from "./roving.js";
-import { count, exact, same } from "./words.js";
+import { count, exact, same } from "./texts.js";
 
 const PAGE = 60;
-const NONE = "No entry yet. They come with everhash ingest, the Python client, or POST /ingest.";
+const PATIENCE = 3000; // milliseconds that a look through many entries goes on by itself
 const ALL_LABELLED = "No entry is without a label.";
+const NOT_FOUND = "No entry has this in its id, text or label.";
+const NOT_YET = "Nothing so far.";
 
 /**
  * @typedef {import("./faces.js").Entry} Entry
+ * @typedef {{text: string, label?: any}} Wanted
  *
  * Where a page starts, and how many entries of the kind come before it. Starts are places in the
  * order of arrival; removed entries keep theirs, so one cannot be had from the other.
@@ -29,8 +32,12 @@ export class Entries {
     this.pick = pick;
     /** @type {Place[]} the pages that were turned, the one on show last */
     this.trail = [BEGIN];
+    /** @type {Wanted} what is looked for */
+    this.wanted = { text: "" };
+    /** @type {Entry[]} */
+    this.entries = [];
+    /** @type {number|null} entries of the kind; null where nobody has counted */
     this.total = 0;
-    this.shown = 0;
     /** @type {number|null} */
     this.next = null;
     /** @type {string|null} */
@@ -43,6 +50,36 @@ export class Entries {
     byId("page-back").addEventListener("click", () => this.#back());
     byId("page-on").addEventListener("click", () => this.#on());
     byId("page-last").addEventListener("click", () => this.#newest());
+    byId("entries-more").addEventListener("click", () => this.go(this.trail, true));
+  }
+
+  /** Whether something is looked for. */
+  get #looks() {
+    return this.wanted.text !== "" || this.wanted.label !== undefined;
+  }
+
+  /** Show those that fit. @param {Wanted} wanted */
+  look(wanted) {
+    this.wanted = wanted;
+    return this.go([BEGIN]);
+  }
+
+  /** Pick the first entry on show, or go down to it. @param {boolean} down */
+  first(down) {
+    const tile = this.list.querySelector(".entry");
+    if (down) tile?.focus();
+    else tile?.click();
+  }
+
+  /** Pick one at random. */
+  async any() {
+    const { api, stats } = this.page;
+    const start = Math.floor(Math.random() * (stats?.arrived ?? 0));
+    const unlabelled = this.onlyUnlabelled;
+    for (const from of [start, 0]) {
+      const { entries } = await api.get("entries", { start: from, limit: 1, unlabelled });
+      if (entries.length) return this.pick(entries[0]);
+    }
   }
 
   get onlyUnlabelled() {
@@ -61,38 +98,89 @@ export class Entries {
 
   #on() {
     if (this.next === null) return;
-    this.go([...this.trail, { start: this.next, before: this.#place.before + this.shown }]);
+    const before = this.#place.before + this.entries.length;
+    this.go([...this.trail, { start: this.next, before }]);
   }
 
   #newest() {
-    const start = Math.max(0, this.total - PAGE);
+    const start = Math.max(0, (this.total ?? 0) - PAGE);
     this.go([{ start, before: start }]);
   }
 
-  /** Show a page, and say so if that fails. @param {Place[]} trail */
-  async go(trail) {
+  /** Show a page, and say so if that fails. @param {Place[]} trail @param {boolean} [further] */
+  async go(trail, further = false) {
     try {
-      await this.load(trail);
+      await this.load(trail, further);
     } catch (error) {
       setText(byId("entries-range"), /** @type {Error} */ (error).message);
     }
   }
 
-  /** Load the page a trail ends at. @param {Place[]} [trail] */
-  async load(trail = this.trail) {
+  /**
+   * Load the page a trail ends at.
+   * @param {Place[]} [trail]
+   * @param {boolean} [further] go on where the last look has ended
+   */
+  async load(trail = this.trail, further = false) {
     const turn = ++this.turn;
-    const { entries, next, total } = await this.#ask(trail[trail.length - 1].start);
+    const { start, before } = trail[trail.length - 1];
+    const known = further ? this.entries : before ? [] : await this.#named();
+    const from = further ? (this.next ?? 0) : start;
+    const { entries, next, total } = await this.#collect(known, from, turn);
     await this.#addCodes(entries);
     if (turn !== this.turn) return; // somebody has turned the page meanwhile
-    [this.trail, this.next, this.total, this.shown] = [trail, next, total, entries.length];
+    [this.trail, this.next, this.total, this.entries] = [trail, next, total, entries];
     this.#fill(entries);
     this.#range();
   }
 
+  /** The entry whose id is what was typed, wherever it stands. @returns {Promise<Entry[]>} */
+  async #named() {
+    const { text } = this.wanted;
+    if (!text || text.length > 64) return [];
+    const ids = /^-?\d{1,15}$/.test(text) ? [text, Number(text)] : [text];
+    const { has } = await this.page.api.post("has", { ids });
+    const there = ids.filter((_, i) => has[i]);
+    return there.length ? (await this.page.api.post("get", { ids: there })).entries : [];
+  }
+
+  /**
+   * Fill a page. A look through many entries takes several requests.
+   * @param {Entry[]} known
+   * @param {number} start
+   * @param {number} turn
+   * @returns {Promise<{entries: Entry[], next: number|null, total: number|null}>}
+   */
+  async #collect(known, start, turn) {
+    const entries = [...known];
+    const there = new Set(entries.map(({ id }) => same(id)));
+    const end = Date.now() + PATIENCE;
+    for (let from = start; ; ) {
+      const told = await this.#ask(from);
+      entries.push(...told.entries.filter((/** @type {Entry} */ { id }) => !there.has(same(id))));
+      const full = entries.length >= known.length + PAGE || !this.#looks;
+      if (turn === this.turn && told.next !== null && !full) this.#tellHowFar(told.next);
+      if (full || told.next === null || Date.now() > end || turn !== this.turn) {
+        return { entries, next: told.next, total: told.total };
+      }
+      from = told.next;
+    }
+  }
+
+  /** How far a look has come. @param {number} next where it goes on */
+  #tellHowFar(next) {
+    const arrived = count(this.page.stats?.arrived);
+    setText(byId("entries-range"), `looking, ${count(next)} of ${arrived}…`);
+  }
+
   /** @param {number} start */
   #ask(start) {
-    const unlabelled = this.onlyUnlabelled;
-    return this.page.api.get("entries", { start, limit: PAGE, unlabelled });
+    const { text, label } = this.wanted;
+    /** @type {Object<string, any>} */
+    const params = { start, limit: PAGE, unlabelled: this.onlyUnlabelled };
+    if (text) params.text = text;
+    if (label !== undefined) Object.assign(params, { label: same(label), json: true });
+    return this.page.api.get("entries", params);
   }
 
   /** Entries with neither picture nor text are shown by their code. @param {Entry[]} entries */
@@ -143,21 +231,28 @@ export class Entries {
   /** The collection has this many entries now. @param {any} stats */
   grown(stats) {
     const total = this.onlyUnlabelled ? stats.unlabelled : stats.entries;
-    if (total === this.total) return;
+    if (this.#looks || total === this.total) return;
     this.total = total;
-    if (this.shown < PAGE || this.next === null) this.load().catch(() => {});
+    if (this.entries.length < PAGE || this.next === null) this.load().catch(() => {});
     else this.#range();
   }
 
   #range() {
     const { start, before } = this.#place;
-    const range = `${exact(before + 1)}–${exact(before + this.shown)} of ${count(this.total)}`;
-    setText(byId("entries-range"), this.shown ? range : "");
-    byId("entries-empty").hidden = this.total > 0;
-    setText(byId("entries-empty"), this.onlyUnlabelled ? ALL_LABELLED : NONE);
+    const shown = this.entries.length;
+    const further = this.#looks && shown < PAGE && this.next !== null;
+    const range = `${exact(before + 1)}–${exact(before + shown)}`;
+    const found = before ? `${range} found` : `${exact(shown)} found`;
+    const said = this.total === null ? found : `${range} of ${count(this.total)}`;
+    const far = `${found} in the first ${count(this.next)}`;
+    setText(byId("entries-range"), further ? far : shown ? said : "");
+    byId("entries-empty").hidden = shown > 0;
+    const none = this.#looks ? (further ? NOT_YET : NOT_FOUND) : ALL_LABELLED;
+    setText(byId("entries-empty"), none);
+    byId("entries-more").hidden = !further;
     byId("page-first").disabled = byId("page-back").disabled = start === 0;
-    byId("page-on").disabled = this.next === null;
-    byId("page-last").disabled = this.next === null || this.onlyUnlabelled;
+    byId("page-on").disabled = this.next === null || further;
+    byId("page-last").disabled = this.next === null || this.onlyUnlabelled || this.#looks;
   }
 
   /** Mark an entry as the one that was asked about. @param {any} id or null */

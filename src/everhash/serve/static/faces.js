@@ -2,7 +2,8 @@
 
 import { pattern } from "./codes.js";
 import { el } from "./dom.js";
-import { labelText, payloadText } from "./words.js";
+import { word } from "./explain.js";
+import { labelText, payloadText } from "./texts.js";
 
 /**
  * @typedef {{id: any, labels: any[], home: number|null, payload: any, thumbnail: boolean,
@@ -46,9 +47,13 @@ export function labelsText(entry) {
 /** An entry's labels as a chip, or the one it is taken for. @param {Entry} entry */
 export function labelsChip(entry) {
   const guess = entry.labels.length ? null : (entry.guess ?? null);
-  const text = guess === null ? labelsText(entry) : `taken for ${labelText(guess)}`;
-  const look = entry.labels.length ? "chip plainly" : "chip plainly none";
-  return el("span", { class: look, text, title: text });
+  if (guess === null) {
+    const look = entry.labels.length ? "chip plainly" : "chip plainly none";
+    return el("span", { class: look, text: labelsText(entry), title: labelsText(entry) });
+  }
+  const chip = word("guess", `taken for ${labelText(guess)}`);
+  chip.classList.add("chip", "plainly", "none");
+  return chip;
 }
 
 /** An entry in words, for names of buttons and the like. @param {Entry} entry */

@@ -1,23 +1,24 @@
-/** The collection in eight numbers, and the button that refreshes it. */
+/** The collection in seven numbers, and the button that refreshes it while something is stale. */
 
 import { button, byId, el, setText } from "./dom.js";
-import { bytes, count, counted, entriesCounted, exact, share } from "./words.js";
+import { word } from "./explain.js";
+import { bytes, count, counted, entriesCounted, exact } from "./texts.js";
 
 const SPOKEN_EVERY = 10_000; // milliseconds
 const POLL = 300;
 
 /** @type {[string, string, (n: number) => string, string][]} */
 const TILES = [
-  ["entries", "Entries", count, "rows that can be found"],
-  ["labels", "Labels", count, "each has a codeword"],
-  ["cycles", "Cycles", count, "groups of labels that share hash functions"],
-  ["width", "Width", count, "hash functions of all cycles, in bits"],
-  ["rows_learned", "Rows learned", count, "lessons the mapping has had"],
-  ["accuracy", "Accuracy", share, "rows given the right label before they were learned"],
-  ["bytes", "File", bytes, "size of the collection's file; new entries wait in the log beside it"],
-  ["stale_bits", "Stale bits", count, "stored bits older than the function that made them"],
+  ["entries", "Entries", count, "entries"],
+  ["labels", "Labels", count, "label"],
+  ["cycles", "Cycles", count, "cycle"],
+  ["width", "Width", count, "width"],
+  ["rows_learned", "Rows learned", count, "lesson"],
+  ["bytes", "File", bytes, "file"],
+  ["stale_bits", "Stale bits", count, "stale"],
 ];
-const REFRESH = "Bring unlabelled entries up to date with the newest hash functions";
+/** Notes below the numbers that need explaining. @type {Object<string, string>} */
+const NOTES = { entries: "unlabelled", rows_learned: "published" };
 
 export class Glance {
   /**
@@ -30,38 +31,44 @@ export class Glance {
     this.refreshed = refreshed;
     this.failed = failed;
     this.spoken = 0;
-    /** @type {Object<string, {tile: HTMLElement, value: HTMLElement, note: HTMLElement}>} */
+    this.asleep = true; // there is nothing to refresh
+    this.busy = false;
+    /** @type {Object<string, {value: HTMLElement, note: HTMLElement}>} */
     this.tiles = {};
-    for (const [name, title] of TILES) this.#add(name, title);
-    this.tiles.accuracy.tile.hidden = true;
+    for (const [name, title, , meaning] of TILES) this.#add(name, word(meaning, title));
     const look = { max: 1, hidden: true, "aria-label": "progress of the refresh" };
     this.progress = el("progress", look);
-    const props = { id: "refresh", class: "small", title: REFRESH };
+    const props = { id: "refresh", class: "small", "aria-describedby": "refresh-why" };
     this.button = button("Refresh", props, () => this.refresh());
+    this.tiles.stale_bits.note.id = "refresh-why";
     this.tiles.stale_bits.note.before(this.button);
     this.tiles.stale_bits.note.after(this.progress);
   }
 
-  /** @param {string} name @param {string} title */
+  /** @param {string} name @param {HTMLElement} title */
   #add(name, title) {
     const value = el("span", { class: "value", text: "–", "data-stat": name });
-    const note = el("span", { class: "note" });
+    const note = NOTES[name] ? word(NOTES[name], "") : el("span");
+    note.classList.add("note");
     const about = el("dd", {}, value, note);
-    const tile = el("div", { class: "tile", "data-tile": name }, el("dt", { text: title }), about);
+    const tile = el("div", { class: "tile", "data-tile": name }, el("dt", {}, title), about);
     byId("glance").append(tile);
-    this.tiles[name] = { tile, value, note };
+    this.tiles[name] = { value, note };
   }
 
   /** @param {any} stats */
   show(stats) {
-    for (const [name, , format, meaning] of TILES) {
-      const { tile, value } = this.tiles[name];
+    for (const [name, , format] of TILES) {
+      const { value } = this.tiles[name];
       setText(value, format(stats[name]));
-      tile.title = `${(format === share ? share : exact)(stats[name])}: ${meaning}`;
+      value.title = exact(stats[name]);
     }
-    this.tiles.accuracy.tile.hidden = stats.accuracy === null;
-    for (const [name, text] of Object.entries(notes(stats))) setText(this.tiles[name].note, text);
-    this.button.hidden = Boolean(stats.readonly);
+    for (const [name, text] of Object.entries(notes(stats))) {
+      setText(this.tiles[name].note, text);
+      this.tiles[name].note.hidden = !text;
+    }
+    this.asleep = whyAsleep(stats) !== "";
+    this.button.disabled = this.asleep || this.busy;
     this.#speak(stats);
   }
 
@@ -76,7 +83,7 @@ export class Glance {
 
   /** Start a refresh and follow its job. */
   async refresh() {
-    this.button.disabled = true;
+    this.button.disabled = this.busy = true;
     this.progress.hidden = false;
     this.progress.removeAttribute("value"); // how far it is may not be known
     try {
@@ -85,7 +92,8 @@ export class Glance {
     } catch (error) {
       this.failed(error);
     }
-    this.button.disabled = false;
+    this.busy = false;
+    this.button.disabled = this.asleep;
     this.progress.hidden = true;
   }
 
@@ -101,18 +109,26 @@ export class Glance {
   }
 }
 
+/** Why nothing can be refreshed now; "" if something can. @param {any} stats */
+function whyAsleep({ stale_bits, readonly, unrefreshable, refreshing }) {
+  if (refreshing) return "being refreshed by itself";
+  if (!stale_bits) return "nothing to refresh";
+  if (readonly) return "this server only reads";
+  return unrefreshable ? "no features are kept to refresh by" : "";
+}
+
 /** What stands below some of the numbers. @param {any} stats */
 function notes(stats) {
   const { learned, entries, unlabelled, width, bits, stale_bits, coded, coding } = stats;
   const stored = (coded ?? 0) * (coding === "full" ? width : bits);
-  const stale = stored ? (100 * stale_bits) / stored : 0;
-  const ofStored = `${stale.toFixed(stale ? 1 : 0)} % of those stored`;
+  const ofStored = stored ? `${((100 * stale_bits) / stored).toFixed(1)} % of those stored` : "";
+  const waiting = learned ? learned.rows - learned.published_rows : 0;
   return {
     entries: entries ? `${count(unlabelled)} unlabelled` : "",
     width: width ? `${bits} bits a cycle` : "",
-    accuracy: learned ? `on ${counted(learned.scored_rows, "new row")}` : "",
+    rows_learned: waiting > 0 ? `${count(waiting)} unpublished` : "",
     bytes: stats.bytes ? "without its log" : "",
-    stale_bits: stats.refreshing ? "being refreshed" : stored ? ofStored : "",
+    stale_bits: whyAsleep(stats) || ofStored,
   };
 }
 

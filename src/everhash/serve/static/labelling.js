@@ -1,8 +1,8 @@
 /** Giving an entry a label: pick one that is known, or type a new one. */
 
-import { button, byId, el } from "./dom.js";
+import { button, byId, el, setChildren } from "./dom.js";
 import { entryWords } from "./faces.js";
-import { labelText, same } from "./words.js";
+import { labelText, same } from "./texts.js";
 
 const CHIPS = 12;
 const INPUT = {
@@ -27,7 +27,10 @@ export function picker(labels, likely, picked) {
   const form = el("form", { class: "typed", novalidate: true }, input, submit);
   const show = () => {
     const fitting = offered(labels, likely, input.value.trim());
-    chips.replaceChildren(...fitting.map((label) => chip(label, picked)));
+    setChildren(
+      chips,
+      fitting.map((label) => chip(label, picked)),
+    );
   };
   input.addEventListener("input", show);
   form.addEventListener("submit", (/** @type {Event} */ event) => {
@@ -36,7 +39,7 @@ export function picker(labels, likely, picked) {
     if (text) picked(labels.meant(text));
     else input.focus();
   });
-  show();
+  labels.keepShowing(chips, show);
   return el("div", { class: "picker" }, chips, form);
 }
 
@@ -80,4 +83,32 @@ export function askForLabel(entry, labels, likely, picked) {
   byId("label-picker").replaceChildren(picker(labels, likely, choose));
   byId("label-no").onclick = () => dialog.close();
   dialog.showModal();
+}
+
+/**
+ * Ask once whether a label that is not known is meant as a new one, and show known ones like it.
+ * @param {any} label
+ * @param {any[]} near known labels with nearly the same name
+ * @param {{entry: string, final: boolean}} about what gets it, and whether there is no way back
+ * @returns {Promise<any>} the label that is meant; undefined for none
+ */
+export function askForNew(label, near, { entry, final }) {
+  const dialog = byId("new-dialog");
+  byId("new-title").textContent = `${labelText(label)} is not a label yet`;
+  const known = near.length ? "Did you mean one of these?" : "No known label has a name like it.";
+  const noWayBack = "This collection keeps no features of labelled entries: there is no undo. ";
+  byId("new-about").textContent = `For ${entry}. ${final ? noWayBack : ""}${known}`;
+  return new Promise((resolve) => {
+    /** @type {any} */
+    let meant;
+    const choose = (/** @type {any} */ chosen) => {
+      meant = chosen;
+      dialog.close();
+    };
+    byId("new-near").replaceChildren(...near.map((one) => chip(one, choose)));
+    byId("new-yes").onclick = () => choose(label);
+    byId("new-no").onclick = () => dialog.close();
+    dialog.addEventListener("close", () => resolve(meant), { once: true });
+    dialog.showModal();
+  });
 }

@@ -1,6 +1,6 @@
 /** All labels the collection knows, in order of arrival, loaded a page at a time as they come. */
 
-import { labelText, same } from "./words.js";
+import { labelText, same } from "./texts.js";
 
 const PAGE = 1000;
 const MOST = 20_000; // beyond that the page shows the first ones and says so
@@ -50,9 +50,28 @@ export class Labels extends EventTarget {
     await this.loading;
   }
 
+  /** Wait for labels that are on their way; those that do not come are nobody's trouble here. */
+  async arrived() {
+    await this.loading?.catch(() => {});
+  }
+
+  /**
+   * Show something now, and again when labels come, as long as its node is on the page.
+   * @param {Node} node
+   * @param {() => void} show
+   */
+  keepShowing(node, show) {
+    const again = () => {
+      if (node.isConnected) show();
+      else this.removeEventListener("grown", again);
+    };
+    this.addEventListener("grown", again);
+    show();
+  }
+
   /** Read all again: labels were renamed, or some are gone. */
   async reload() {
-    await this.loading?.catch(() => {});
+    await this.arrived();
     this.#clear();
     await this.reach(this.total);
   }

@@ -1,11 +1,15 @@
 /** Brings the page up: one object that its parts share, and who hears of what. */
 
+import { Accuracy } from "./accuracy.js";
 import { Activity } from "./activity.js";
 import { Api } from "./api.js";
 import { redrawCodes } from "./codes.js";
 import { forgetColours } from "./colours.js";
-import { button, byId, hear, setText } from "./dom.js";
+import { byId, hear, setText } from "./dom.js";
+import { showEmpty } from "./empty.js";
 import { Entries } from "./entries.js";
+import { startWords } from "./explain.js";
+import { startFinding } from "./find.js";
 import { Glance, refreshWords } from "./glance.js";
 import { startKey } from "./key.js";
 import { Labels } from "./labels.js";
@@ -13,11 +17,13 @@ import { Matrix } from "./matrix.js";
 import { startMatrixText } from "./matrix_text.js";
 import { Search } from "./search.js";
 import { Stream } from "./stream.js";
+import { count, entriesCounted } from "./texts.js";
 import { startTheme } from "./theme.js";
 
 const RECOUNT = [1000, 5000]; // milliseconds between counts of few labels, and of many
 const FEW = 200;
 const TOAST = 6000;
+const UNDO = 15_000; // long enough to read, think and press
 
 const api = new Api(new URL("../", import.meta.url));
 const labels = new Labels(api);
@@ -28,7 +34,7 @@ const matrix = new Matrix(labels);
 const search = new Search(page);
 const glance = new Glance(api, refreshed, (error) => toast(error.message));
 page.entries = new Entries(page, (entry) => search.ask({ kind: "entry", entry }));
-const forgetRefusal = startKey(api);
+const accuracy = new Accuracy(stream);
 
 let recounted = 0;
 let quiet = 0;
@@ -42,19 +48,30 @@ function take(stats) {
   byId("readonly").hidden = !page.readonly;
   glance.show(figures(stats));
   matrix.show(stats);
+  accuracy.show(stats);
+  showEmpty(stats, api.root);
   page.entries.grown(stats);
   labels.reach(stats.labels).then(() => matrix.show(stats), complain);
-  setText(byId("about"), `${stats.dim} features · ${stats.bits} bits a cycle`);
+  introduce(stats);
   const facts = [`everhash ${stats.version}`, `method ${stats.method}`, `commit ${stats.commit}`];
   setText(byId("facts"), facts.join(" · "));
   for (const node of document.querySelectorAll(".dim")) setText(node, String(stats.dim));
   recount();
 }
 
+/** Say at the top what is served. @param {any} stats */
+function introduce({ name, entries, labels }) {
+  byId("name").hidden = !name;
+  setText(byId("name"), name ?? "");
+  document.title = name ? `${name} · everhash` : "everhash";
+  const many = `${count(labels)} ${labels === 1 ? "label" : "labels"}`;
+  const told = entries < 1e6 ? entriesCounted(entries) : `${count(entries)} entries`;
+  setText(byId("about"), `${told} · ${many}`);
+}
+
 /** Where a method keeps no record of what it learned, its labels do. @param {any} stats */
 function figures(stats) {
-  const { rows, accuracy } = stats.learned ?? { rows: labels.lessons, accuracy: null };
-  return { rows_learned: rows, accuracy, ...stats };
+  return { rows_learned: stats.learned?.rows ?? labels.lessons, ...stats };
 }
 
 /** Ask how many lessons labels have had, now and then. */
@@ -71,26 +88,28 @@ function refreshed(report) {
 }
 
 /** Show an error at the top of the page. @param {any} error */
-function complain({ message, hint, status }) {
+function complain({ message, hint }) {
   const box = byId("trouble");
   box.hidden = false;
-  box.replaceChildren(hint ? `${message} (${hint}) ` : `${message} `);
-  if (status === 401) box.append(button("Enter a key", { class: "small" }, askAgain));
+  setText(box, hint ? `${message}: ${hint}` : message);
 }
 
-function askAgain() {
-  forgetRefusal();
-  load();
-  stream.start();
-}
-
-/** Say something that soon goes away. @param {string} text */
-function toast(text) {
+/**
+ * Say something that soon goes away, with a way back if there is one.
+ * @param {string} text
+ * @param {(() => void)|null} [undo]
+ */
+function toast(text, undo = null) {
   const box = byId("toast");
   box.hidden = false;
-  setText(box, text);
+  setText(byId("toast-text"), text);
+  byId("toast-undo").hidden = !undo;
+  byId("toast-undo").onclick = () => {
+    box.hidden = true;
+    undo?.();
+  };
   clearTimeout(quiet);
-  quiet = setTimeout(() => (box.hidden = true), TOAST);
+  quiet = setTimeout(() => (box.hidden = true), undo ? UNDO : TOAST);
 }
 
 /** @param {{up: boolean, waiting: number|null}} state */
@@ -115,6 +134,17 @@ function load() {
   })();
 }
 
+startWords();
+startKey(api, () => {
+  load();
+  stream.start();
+});
+startFinding(
+  labels,
+  (wanted) => page.entries.look(wanted),
+  (down) => page.entries.first(down),
+);
+byId("try").addEventListener("click", () => page.entries.any().catch(complain));
 new Activity(stream);
 startMatrixText(labels);
 startTheme(() => {

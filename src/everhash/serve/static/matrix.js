@@ -6,13 +6,13 @@
 import { byId, hear, setText, sized } from "./dom.js";
 import { MatrixMap } from "./matrix_map.js";
 import { HEAD, paint } from "./matrix_paint.js";
-import { count, counted, entriesCounted, labelText, share, signs } from "./words.js";
+import { count, counted, entriesCounted, labelText, share, signs } from "./texts.js";
 
 const CELL = [4, 32]; // narrowest and widest, in pixels
 const ROW = [15, 27]; // lowest and highest row
 const FILLED = 280; // height that few labels spread over
 const TALLEST = 440;
-const IDLE = "Point at a row, or focus it and use the arrow keys.";
+const IDLE = "Point at a row or touch it, or focus it and use the arrow keys.";
 
 export class Matrix {
   /** @param {import("./labels.js").Labels} labels */
@@ -30,6 +30,7 @@ export class Matrix {
     this.canvas = byId("matrix-canvas");
     this.map = new MatrixMap(this.view);
     this.#listen();
+    this.#tell();
   }
 
   #listen() {
@@ -38,7 +39,10 @@ export class Matrix {
     labels.addEventListener("counted", () => this.#tell());
     view.addEventListener("scroll", () => this.#scrolled());
     view.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => this.#point(event));
-    view.addEventListener("pointerleave", () => this.#move(-1, -1));
+    view.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => this.#point(event));
+    view.addEventListener("pointerleave", (/** @type {PointerEvent} */ { pointerType }) => {
+      if (pointerType === "mouse") this.#move(-1, -1); // what was touched stays
+    });
     view.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.#key(event));
     view.addEventListener("blur", () => this.#move(-1, -1));
     new ResizeObserver(() => this.layout()).observe(byId("matrix"));

@@ -2,7 +2,7 @@
 
 import { colours } from "./colours.js";
 import { calm } from "./dom.js";
-import { labelText } from "./words.js";
+import { labelText } from "./texts.js";
 
 export const HEAD = 20; // height of the line that names the cycles
 const GLOW = 900; // milliseconds a new label stands out

@@ -1,7 +1,7 @@
 /** The codewords as a table of text, for those who do not see the drawing. */
 
 import { byId, el } from "./dom.js";
-import { counted, exact, labelText, share, signs } from "./words.js";
+import { counted, exact, labelText, share, signs } from "./texts.js";
 
 const STEP = 50;
 
@@ -38,6 +38,6 @@ function row({ label, cycle, codeword, entries, lessons, accuracy }, scored) {
     el("td", { class: "num", text: exact(entries) }),
     el("td", { class: "num", text: exact(lessons) }),
     scored && el("td", { class: "num", text: share(accuracy) }),
-    el("td", { class: "word", text: codeword ? signs(codeword) : "none" }),
+    el("td", { class: "signs", text: codeword ? signs(codeword) : "none" }),
   );
 }

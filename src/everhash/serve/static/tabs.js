@@ -1,8 +1,11 @@
-/** The three ways to search, as tabs. */
+/** The two ways to ask, as tabs. */
 
 import { byId } from "./dom.js";
 
-/** Arrow keys go from one to the next, as people expect of tabs. */
+/**
+ * Arrow keys go from one to the next, as people expect of tabs.
+ * @returns {(id: string) => void} selects a tab
+ */
 export function startTabs() {
   const tabs = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("[role=tab]")]);
   const select = (/** @type {HTMLElement} */ tab) => {
@@ -23,4 +26,5 @@ export function startTabs() {
       select(next);
     });
   });
+  return (id) => select(byId(id));
 }

@@ -1,169 +1,98 @@
-/** Numbers, labels, ids and payloads as people read them. */
+/** The words of this page that need explaining: one dictionary. See `explain.js`. */
 
-const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+/** @type {Object<string, [string, string]>} by name: a title, and what it means */
+const TEXTS = {
+  accuracy: [
+    "Accuracy",
+    `Each new row is first given a label by what was learned so far, then learned. Accuracy
+      is the share that was given the right one: an honest figure without a test set. Rows
+      of a label that had not been learned yet do not count; of the first 1,000 labelled
+      rows all are scored, later one in 16.`,
+  ],
+  asymmetric: [
+    "Asymmetric distance",
+    `Compares the query's exact values, not only their signs, with an entry's bits. Smaller
+      is nearer.`,
+  ],
+  auto: [
+    "Auto",
+    `Chooses for each query: by meaning if the entry nearest to it has a label that was
+      learned, else by likeness. The answer says which it was.`,
+  ],
+  bits: [
+    "Bits that agree",
+    `Query and entry are compared bit by bit: tall bits agree, low ones differ, a thin line
+      is inactive, which means that it belongs to another cycle.`,
+  ],
+  codeword: [
+    "Codeword",
+    `The bits a label was given when it first came. They never change; what is learned are
+      functions that give the rows of a label its codeword.`,
+  ],
+  cycle: [
+    "Cycle",
+    `A group of labels that share the same hash functions. When a group is full, the next
+      new label opens another cycle with functions of its own, so older codewords stay as
+      they are.`,
+  ],
+  entries: ["Entry", `A row that was added and can be found, with its id, labels and payload.`],
+  file: [
+    "File",
+    `The size of the collection's file. New entries wait in a log beside it, which is not
+      counted.`,
+  ],
+  flipped: ["Flipped", `Bits that a refresh found to be different now.`],
+  guess: [
+    "Taken for",
+    `This entry has no label. That is the label it most likely belongs to, by what was
+      learned.`,
+  ],
+  hamming: ["Hamming distance", `The number of bits in which query and entry differ.`],
+  home: [
+    "Home",
+    `An entry without a label keeps its bits in one cycle only: that whose labels fit it
+      best.`,
+  ],
+  inactive: ["Inactive", `A bit of another cycle: it says nothing about this label.`],
+  label: ["Label", `A name that rows share. Each has a codeword.`],
+  lesson: ["Rows learned", `Rows with a label that have taught the hash functions.`],
+  likeness: [
+    "Likeness",
+    `How alike two rows are, whatever was learned: the cosine of the angle between them. 1
+      is the same direction, 0 unrelated.`,
+  ],
+  meaning: [
+    "Meaning",
+    `The probability that an entry has the label of the query, by what was learned. Entries
+      that are equally likely are ordered by likeness.`,
+  ],
+  novelty: [
+    "Novelty",
+    `The share of the rows that came so far which resembled one of the labels more than
+      this query does. Of rows like those that came, one in twenty is above 95 % too: a
+      hint, no proof. By likeness you see what resembles the query.`,
+  ],
+  published: [
+    "Published",
+    `Hash functions are solved anew when enough rows have come, and all at once put to use.
+      Rows that came after that wait for the next time.`,
+  ],
+  readonly: ["Read-only", `This server only reads: nothing can be labelled or refreshed here.`],
+  refresh: [
+    "Refresh",
+    `Computes stale bits again. It happens by itself after functions were published; the
+      button does so at once.`,
+  ],
+  stale: [
+    "Stale",
+    `A stored bit of an entry without a label that is older than the hash function that
+      made it. Entries with a label never go stale: they stand under its codeword.`,
+  ],
+  unlabelled: ["Unlabelled", `Entries without a label. They are found by bits of their own.`],
+  width: ["Width", `The bits of all cycles together. An entry keeps those of one cycle.`],
+};
 
-/** @type {[number, string][]} */
-const BYTES = [
-  [1e12, "TB"],
-  [1e9, "GB"],
-  [1e6, "MB"],
-  [1e3, "kB"],
-];
-/** @type {[number, string][]} */
-const COUNTS = [
-  [1e12, "T"],
-  [1e9, "G"],
-  [1e6, "M"],
-];
-
-/**
- * 1200 -> "1,200", 1234567 -> "1.2 M"
- * @param {number|null|undefined} n
- */
-export function count(n) {
-  return scaled(n, COUNTS) ?? exact(n);
-}
-
-/**
- * 163840 -> "163.8 kB"
- * @param {number|null|undefined} n
- */
-export function bytes(n) {
-  return scaled(n, BYTES) ?? (Number.isFinite(n) ? `${exact(n)} bytes` : "–");
-}
-
-/** @param {number|null|undefined} n @param {[number, string][]} units */
-function scaled(n, units) {
-  const unit = units.find(([power]) => (n ?? 0) >= power);
-  return unit ? `${((n ?? 0) / unit[0]).toFixed(1)} ${unit[1]}` : null;
-}
-
-/**
- * A number in full.
- * @param {number|null|undefined} n
- */
-export function exact(n) {
-  return n === null || n === undefined ? "–" : whole.format(n);
-}
-
-/**
- * counted(1, "entry", "entries") -> "1 entry"
- * @param {number} n
- * @param {string} one
- * @param {string} [many]
- */
-export function counted(n, one, many = `${one}s`) {
-  return `${whole.format(n)} ${n === 1 ? one : many}`;
-}
-
-/** "1,200 entries" @param {number} n */
-export function entriesCounted(n) {
-  return counted(n, "entry", "entries");
-}
-
-/**
- * 0.94 -> "94.0 %"; "" where it is not known
- * @param {number|null|undefined} x
- */
-export function share(x) {
-  if (x === null || x === undefined) return "";
-  return `${(100 * x).toFixed(x === 1 ? 0 : 1)} %`;
-}
-
-/**
- * Distances and novelty: four digits are enough to compare them.
- * @param {number|null} x
- */
-export function measure(x) {
-  if (x === null) return "–";
-  const digits = Math.abs(x) >= 1000 || Number.isInteger(x) ? 0 : Math.abs(x) >= 100 ? 1 : 2;
-  return x.toFixed(digits).replace("-", "−");
-}
-
-/** Ways of searching whose score is a share: the larger, the better. */
-const SHARES = new Set(["meaning", "likeness"]);
-
-/**
- * A score: a probability or a cosine as "0.93", a distance as it is.
- * @param {number|null} score
- * @param {string} by the way that was searched
- */
-export function scoreText(score, by) {
-  return score !== null && SHARES.has(by) ? cosineText(score) : measure(score);
-}
-
-/** A cosine, or a probability. @param {number} x */
-export function cosineText(x) {
-  return x.toFixed(2).replace("-", "−");
-}
-
-/** What a score says. @param {string} by the way that was searched */
-export function scoreMeaning(by) {
-  if (by === "meaning") return "how likely it has the label of the query";
-  if (by === "likeness") return "how alike it is to the query: the cosine";
-  return "distance to the query: smaller is nearer";
-}
-
-/**
- * A rate a second.
- * @param {number} x
- */
-export function rate(x) {
-  return x >= 10 || x === 0 ? whole.format(x) : x.toFixed(1);
-}
-
-/**
- * A label as text; those that are neither text nor number come as an object.
- * @param {any} label
- * @returns {string}
- */
-export function labelText(label) {
-  if (label === null || label === undefined) return "no label";
-  if (typeof label !== "object") return String(label);
-  if (Array.isArray(label.tuple)) return `(${label.tuple.map(labelText).join(", ")})`;
-  return typeof label.bytes === "string" ? `0x${label.bytes}` : JSON.stringify(label);
-}
-
-/**
- * What makes two labels or ids the same: 7 and "7" are two.
- * @param {any} value
- */
-export function same(value) {
-  return typeof value === "bigint" ? String(value) : JSON.stringify(value);
-}
-
-/**
- * A row that a payload carries under "vector", if it has as many numbers as it should.
- * @param {any} payload
- * @param {number|undefined} dim
- * @returns {number[]|null}
- */
-export function payloadVector(payload, dim) {
-  const row = payload && typeof payload === "object" ? payload.vector : null;
-  return Array.isArray(row) && row.length === dim && row.every(Number.isFinite) ? row : null;
-}
-
-/**
- * What a payload says in a line; "" if it says nothing.
- * @param {any} payload
- * @returns {string}
- */
-export function payloadText(payload) {
-  if (payload === null || payload === undefined) return "";
-  if (typeof payload !== "object") return String(payload);
-  if (Array.isArray(payload)) return payload.map(payloadText).join(", ");
-  const title = [payload.text, payload.title, payload.name].find((it) => typeof it === "string");
-  if (title !== undefined) return title;
-  const told = Object.entries(payload).filter(([name]) => name !== "vector");
-  const written = (/** @type {any} */ value) =>
-    value && typeof value === "object" ? JSON.stringify(value) : String(value);
-  return told.map(([name, value]) => `${name}: ${written(value)}`).join(" · ");
-}
-
-/**
- * A word as signs.
- * @param {ArrayLike<number>} word
- */
-export function signs(word) {
-  return Array.from(word, (bit) => (bit > 0 ? "+" : bit < 0 ? "−" : "·")).join("");
-}
+/** The same, with texts in a line. @type {Object<string, [string, string]>} */
+export const WORDS = Object.fromEntries(
+  Object.entries(TEXTS).map(([name, [title, text]]) => [name, [title, text.replace(/\s+/g, " ")]]),
+);

@@ -1,0 +1,61 @@
+"""GET /entries with a text or a label: a request looks at some entries, and says where to go on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from everhash.collection.collection import Collection
+from tests.unit.serve.serving import Served, error_of
+
+
+def ids_of(answer: dict[str, Any]) -> list[Any]:
+    return [entry["id"] for entry in answer["entries"]]
+
+
+def test_a_label_lists_its_entries(reading: Served, stored: Collection) -> None:
+    expected = [entry.id for entry in stored.entries() if "ant" in entry.labels]
+    answer = reading.get("/entries", params={"label": "ant"}).json()
+    assert (ids_of(answer), answer["total"], answer["next"]) == (expected, len(expected), None)
+    first = reading.get("/entries", params={"label": '"ant"', "json": "true", "limit": 1}).json()
+    assert (ids_of(first), first["next"]) == (expected[:1], expected[1])
+    none = reading.get("/entries", params={"label": "ant", "unlabelled": "true"}).json()
+    assert (ids_of(none), none["total"]) == ([], 0)
+    error = error_of(reading.get("/entries", params={"label": "nobody"}))
+    assert (error["status"], error["code"]) == (404, "UnknownNameError")
+
+
+def test_a_label_that_is_a_number_needs_no_quotes(writing: Served) -> None:
+    writing.post("/label", {"ids": [1, 2, 3, 4], "labels": [7, 2.5, 8, "8"], "teach": False})
+    for label, expected in (("7", [1]), ("2.5", [2]), ("8", [4])):
+        assert ids_of(writing.get("/entries", params={"label": label}).json()) == expected
+    assert ids_of(writing.get("/entries", params={"label": "8", "json": "true"}).json()) == [3]
+
+
+def test_a_request_looks_at_some_entries_and_says_where_to_go_on(
+    writing: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("everhash.serve.entries.LOOKS", 25)
+    writing.post("/attach", {"ids": [3, 24, 51], "payloads": ["a Boot", {"x": ["boots"]}, "boot"]})
+    requests: list[Any] = []
+    place: int | None = 0
+    while place is not None:
+        answer = writing.get("/entries", params={"text": "BOOT", "start": place}).json()
+        assert answer["total"] is None
+        requests.append((ids_of(answer), answer["next"]))
+        place = answer["next"]
+    assert requests == [([3, 24], 25), ([], 50), ([51], None)]
+    short = writing.get("/entries", params={"text": "boot", "limit": 1, "stop": 20}).json()
+    assert (ids_of(short), short["next"]) == ([3], 4)
+    labelled = writing.get("/entries", params={"text": "boot", "label": "ant"}).json()
+    assert labelled["next"] is None  # so few have the label that all are looked at
+
+
+def test_an_empty_text_is_none(reading: Served) -> None:
+    everything, empty = (reading.get("/entries", params=p).json() for p in ({}, {"text": ""}))
+    assert everything == empty
+
+
+def test_a_number_is_found_by_the_whole_of_it(reading: Served) -> None:
+    assert ids_of(reading.get("/entries", params={"text": "4"}).json()) == [4]
