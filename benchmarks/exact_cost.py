@@ -130,9 +130,9 @@ def _pauses(scene: Scene, X: Floats, y: NDArray[np.int64]) -> tuple[float, float
         for turn in (0, BATCH)
         for part in parts
     ]
-    due = int(1.5 * hasher.published_rows_) - SINGLE_ROWS // 2
-    for _ in range(-(-max(0, due - hasher.rows_) // BATCH)):
-        some = min(BATCH, due - hasher.rows_)
+    due = int(1.5 * (hasher.published_rows_ or 0)) - SINGLE_ROWS // 2
+    for _ in range(-(-max(0, due - (hasher.rows_ or 0)) // BATCH)):
+        some = min(BATCH, due - (hasher.rows_ or 0))
         hasher.partial_fit(X[:some], y[:some])
     single = [
         seconds(lambda row=row: hasher.partial_fit(X[row : row + 1], y[row : row + 1]))  # type: ignore[misc]

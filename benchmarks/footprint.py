@@ -66,8 +66,7 @@ def allocated(make: Callable[[], object]) -> int:
 
 def file(args: Namespace) -> None:
     """Print bytes an entry of a file, and how soon it answers."""
-    for load in (kernels.load, kernels.load_refresh, kernels.load_search):
-        load()
+    kernels.load_all()
     print(f"\n{'file':<14}{'entries':>12}{'bytes each':>12}{'open s':>9}{'answered s':>12}")
     for kind in KINDS:
         for n in args.entries:

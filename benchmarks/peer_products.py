@@ -179,8 +179,7 @@ PRODUCTS = {
 
 def products(args: Namespace) -> None:
     """Print learning time and products of each method."""
-    kernels.load()
-    kernels.load_peers()  # before anything is timed
+    kernels.load_all()  # before anything is timed
     for name in args.data:
         data = datasets.load(name)
         rows = len(split_of(Task("", name, "", rows_a_label=ROWS_A_LABEL[name]), data).stream)

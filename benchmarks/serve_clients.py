@@ -64,7 +64,7 @@ class Server(NamedTuple):
 def started(*program: str) -> Iterator[Server]:
     """Run a server, once it says where it listens."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(  # noqa: S603
+    process = subprocess.Popen(
         [sys.executable, *program], stdout=subprocess.PIPE, text=True, env=environment
     )
     try:

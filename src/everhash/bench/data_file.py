@@ -17,7 +17,7 @@ from everhash.stream import as_labels, as_rows
 
 
 def from_file(
-    path: str | os.PathLike[str], features: str | None, label: str, name: str | None = None
+    path: str | os.PathLike[str], features: str | None, label: str | None, name: str | None = None
 ) -> Dataset:
     """Read a set from any file that `everhash.read` reads.
 
@@ -27,7 +27,7 @@ def from_file(
     Args:
         path: a .parquet, .arrow, .feather, .csv or .npz file.
         features: the column of vectors, or columns of numbers as "f0,f1" or "f*"; None to find it.
-        label: the column of labels, one a row; a null is none.
+        label: the column of labels, one a row; a null is none. None to find it.
         name: what to call the set; by default, as the file.
     """
     tables, columns, number = [], [], dict[Hashable, int]()
@@ -44,7 +44,7 @@ def from_file(
             ) from None
         except LabelError as error:  # it counts the rows of the batch
             after = f"rows from {start} on: " if start else ""
-            error.message = f"{os.fspath(path)}: {after}{error.message}"
+            error.message_template = f"{os.fspath(path)}: {after}{error.message_template}"
             raise
         start += len(batch.X)
     y = np.concatenate(columns) if columns else np.empty(0, np.int64)

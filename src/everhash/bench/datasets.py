@@ -1,19 +1,22 @@
 """Real feature sets by name.
 
 Files are looked for in `$EVERHASH_DATA`, then in `../shared/data` beside a checkout, then in
-`~/.cache/everhash`, and checked against their checksums. Two sets can also be made from their
-authors' archives in one of these folders: Fashion-MNIST from its IDX files, and CIFAR-10's GIST
-from the images; it is computed once and then cached.
+`~/.cache/everhash`. The shared files are checked against their checksums. A file with `_made` in
+its name was made by `benchmarks/datasets/make_features.py` from public data, and is used where the
+shared one is missing. Two sets are also made from their authors' archives in one of these folders:
+Fashion-MNIST from its IDX files, and CIFAR-10's GIST from the images; it is computed once and kept.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +24,7 @@ from numpy.typing import NDArray
 from everhash.bench import archives
 from everhash.bench.gist import Progress, Quantised, gist
 from everhash.errors import DataMissingError, InputError, UnknownNameError
+from everhash.sources.columns import explained
 
 FILES = {
     "cifar10-gist": (
@@ -49,8 +53,21 @@ FILES = {
     ),
 }
 """File and sha256 sum of each set that is read from a file."""
-KEPT_GIST = "cifar10_gist512_made.npz"
-"""The file of CIFAR-10's GIST that was computed on this machine."""
+CIFAR10 = (
+    "CIFAR-10, binary version (cifar-10-binary.tar.gz), by Alex Krizhevsky, "
+    "https://www.cs.toronto.edu/~kriz/cifar.html"
+)
+CALTECH256 = (
+    "Caltech-256 (256_ObjectCategories.tar), by Griffin, Holub and Perona, "
+    "https://data.caltech.edu/records/nyy15-4j048"
+)
+CLINC150 = "CLINC150 (data_full.json), by Larson and others, https://github.com/clinc/oos-eval"
+FASHION_MNIST = (
+    "Fashion-MNIST (four *-ubyte.gz files), by Zalando Research, "
+    "https://github.com/zalandoresearch/fashion-mnist"
+)
+SCRIPT = "benchmarks/datasets/make_features.py"
+"""Makes the file of a set from its public data; in everhash's repository."""
 
 
 class DatasetInfo(NamedTuple):
@@ -63,38 +80,31 @@ class DatasetInfo(NamedTuple):
     labels: int
     queries: str
     """Which rows the set itself names as queries."""
-    otherwise: str = ""
-    """How to get it without its file."""
+    public: str = ""
+    """The public data that its features are made from; empty if it needs no file."""
 
 
 DATASETS = (
     DatasetInfo("digits", "scikit-learn's digits, 8 x 8 pixels", 1_797, 64, 10, "none"),
+    DatasetInfo("cifar10-gist", "CIFAR-10 images, GIST", 60_000, 512, 10, "none", CIFAR10),
     DatasetInfo(
-        "cifar10-gist",
-        "CIFAR-10 images, GIST",
-        60_000,
-        512,
-        10,
-        "none",
-        "cifar-10-binary.tar.gz of https://www.cs.toronto.edu/~kriz/cifar.html works too: its GIST "
-        "is computed once, in minutes (the Python version, which is pickles, is not read)",
-    ),
-    DatasetInfo("cifar10-cnn", "CIFAR-10 images, EfficientNet-Lite2", 60_000, 512, 10, "none"),
-    DatasetInfo("caltech256-gist", "Caltech-256 images, GIST", 30_604, 512, 257, "20 a label"),
-    DatasetInfo(
-        "caltech256-cnn", "Caltech-256 images, EfficientNet-Lite2", 30_604, 512, 257, "20 a label"
+        "cifar10-cnn", "CIFAR-10 images, EfficientNet-Lite2", 60_000, 512, 10, "none", CIFAR10
     ),
     DatasetInfo(
-        "clinc150", "CLINC150 intents, MiniLM sentence embeddings", 23_700, 384, 150, "test splits"
+        *("caltech256-gist", "Caltech-256 images, GIST", 30_604, 512, 257),
+        *("20 a label", CALTECH256),
     ),
     DatasetInfo(
-        "fashion-mnist",
-        "Fashion-MNIST, 28 x 28 pixels",
-        70_000,
-        784,
-        10,
-        "none",
-        "the four *-ubyte.gz files of https://github.com/zalandoresearch/fashion-mnist work too",
+        *("caltech256-cnn", "Caltech-256 images, EfficientNet-Lite2", 30_604, 512, 257),
+        *("20 a label", CALTECH256),
+    ),
+    DatasetInfo(
+        *("clinc150", "CLINC150 intents, MiniLM sentence embeddings", 23_700, 384, 150),
+        *("test splits", CLINC150),
+    ),
+    DatasetInfo(
+        *("fashion-mnist", "Fashion-MNIST, 28 x 28 pixels", 70_000, 784, 10),
+        *("none", FASHION_MNIST),
     ),
 )
 
@@ -127,34 +137,63 @@ def describe(name: str) -> DatasetInfo:
 
 def load(name: str, *, progress: Progress | None = None) -> Dataset:
     """Read a set by name; `progress` is called while features are computed."""
-    describe(name)
+    require([name])
     if name == "digits":
         return _digits()
     file, checksum = FILES[name]
     for path in _found(file):
         with path.open("rb") as content:
             if hashlib.file_digest(content, "sha256").hexdigest() != checksum:
-                raise InputError(f"{path} is damaged", hint="download it again")
+                raise InputError(
+                    f"{path} is damaged: it is not the file that the checksum is of",
+                    hint=f"get it again, or remove it and make {made_file(name)}: {SCRIPT}",
+                )
         return _from_npz(name, path)
-    made = None
-    if name == "cifar10-gist":
-        made = _cifar10_gist(progress)
-    elif name == "fashion-mnist":
-        made = _fashion_mnist()
-    if made is None:
-        raise _missing(name)
-    X, y = made
+    for path in _found(made_file(name)):
+        with explained(str(path), "npz", BadZipFile, KeyError):
+            return _of_its_shape(_from_npz(name, path), path)
+    X, y = _cifar10_gist(progress) if name == "cifar10-gist" else _fashion_mnist()
     return Dataset(name, X, y.astype(np.int64), _none(y))
 
 
-def _missing(name: str) -> DataMissingError:
-    file, _ = FILES[name]
-    looked = ", ".join(map(str, folders()))
-    otherwise = describe(name).otherwise
-    return DataMissingError(
-        f"{file} is not on this machine (looked in {looked})",
-        hint="put it into one of these folders, or set EVERHASH_DATA to the folder that has it; "
-        + (otherwise or "the set 'digits' needs no file"),
+def made_file(name: str) -> str:
+    """Return the name of the file that is made from a set's public data.
+
+    >>> made_file("cifar10-gist")
+    'cifar10_gist512_made.npz'
+    """
+    return FILES[name][0].rpartition("_")[0].removesuffix("_u8") + "_made.npz"
+
+
+def is_here(name: str) -> bool:
+    """Return whether a set, or what it is made from on its first use, is on this machine."""
+    archived = {
+        "cifar10-gist": (archives.CIFAR10.file,),
+        "fashion-mnist": tuple(idx.file for idx in archives.FASHION_MNIST),
+    }
+    if describe(name).name not in FILES:
+        return True
+    ways = ((FILES[name][0],), (made_file(name),), archived.get(name, ()))
+    return any(files and _found(*files) for files in ways)
+
+
+def require(wanted: Iterable[str], otherwise: str = "") -> None:
+    """Raise one error for all sets that are not on this machine.
+
+    Args:
+        wanted: names of sets.
+        otherwise: what to do without them, as the end of a sentence.
+    """
+    missing = [name for name in dict.fromkeys(wanted) if not is_here(name)]
+    if not missing:
+        return
+    files = " or ".join(f"{name} ({FILES[name][0]})" for name in missing)
+    sources = "; ".join(dict.fromkeys(describe(name).public for name in missing))
+    raise DataMissingError(
+        f"there is no data set {files} on this machine; looked in {', '.join(map(str, folders()))}",
+        hint=f"set EVERHASH_DATA to the folder that has the file; or make the features from public "
+        f"data: {sources}; then `python {SCRIPT} {missing[0]} --source FOLDER`"
+        + (f"; {otherwise}" if otherwise else ""),
     )
 
 
@@ -205,27 +244,30 @@ def _from_npz(name: str, path: Path) -> Dataset:
     return Dataset(name, X.astype(np.float32), y, is_query, classes)
 
 
-def _fashion_mnist() -> tuple[NDArray[np.float32], NDArray[np.uint8]] | None:
-    for path in _found(*(idx.file for idx in archives.FASHION_MNIST))[:1]:
-        X, y = archives.read_fashion_mnist(path.parent)
-        return X.astype(np.float32), y
-    return None
+def _of_its_shape(data: Dataset, path: Path) -> Dataset:
+    """Return a set that was made here, if it has as many rows and dimensions as the shared one."""
+    about = describe(data.name)
+    if data.X.shape != (about.rows, about.dim) or data.y.shape != (about.rows,):
+        raise InputError(
+            f"{path}: expected {about.rows:,} rows of {about.dim} features, got "
+            f"{data.X.shape} and {len(data.y):,} labels",
+            hint="make it again from the whole public data",
+        )
+    return data
 
 
-def _cifar10_gist(
-    progress: Progress | None,
-) -> tuple[NDArray[np.float32], NDArray[np.uint8]] | None:
-    for path in _found(KEPT_GIST):
-        rows = len(archives.CIFAR10.members) * archives.CIFAR10.records
-        rounded, y = Quantised.read(path, rows)
-        return rounded.features(), y
-    for path in _found(archives.CIFAR10.file):
-        images, y = archives.read_cifar10(path.parent)
-        rounded = Quantised.of(gist(images, progress=progress))
-        with suppress(OSError):  # without a cache it is computed again next time
-            rounded.write(_cache() / KEPT_GIST, y)
-        return rounded.features(), y
-    return None
+def _fashion_mnist() -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+    folder = _found(*(idx.file for idx in archives.FASHION_MNIST))[0].parent
+    X, y = archives.read_fashion_mnist(folder)
+    return X.astype(np.float32), y
+
+
+def _cifar10_gist(progress: Progress | None) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+    images, y = archives.read_cifar10(_found(archives.CIFAR10.file)[0].parent)
+    rounded = Quantised.of(gist(images, progress=progress))
+    with suppress(OSError):  # where it cannot be kept it is computed again next time
+        rounded.write(_cache() / made_file("cifar10-gist"), y)
+    return rounded.features(), y
 
 
 def _cache() -> Path:

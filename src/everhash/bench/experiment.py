@@ -12,9 +12,9 @@ from typing import Any
 
 from everhash import peers
 from everhash.bench.kinds import KINDS
-from everhash.bench.retrieval import COSINE
+from everhash.bench.retrieval import COSINE, PROTOCOLS
 from everhash.bench.task import Task, as_options
-from everhash.errors import OptionError, UnknownNameError
+from everhash.errors import DataMissingError, OptionError, UnknownNameError
 
 HERE = files("everhash.bench") / "experiments"
 
@@ -71,11 +71,31 @@ class Experiment:
     title: str
     text: str
     runs: tuple[Runs, ...]
+    about: frozenset[str] = frozenset()
+    """The data sets that title and text speak of; none if they speak of no set."""
 
     def tasks(self) -> list[Task]:
         """Return all tasks without duplicates, seed by seed."""
         there = (task for runs in self.runs for task in runs.tasks(self.name))
         return sorted(dict.fromkeys(there), key=lambda task: task.seed)
+
+
+def check_options(tasks: Iterable[Task]) -> None:
+    """Raise if a method does not take the options of its tasks, before any of them runs."""
+    there = dict.fromkeys((task.method, task.options) for task in tasks if _has_own_options(task))
+    for method, options in there:
+        known = peers.get(method).get_params()
+        foreign = [name for name, _ in options if name not in known]
+        if foreign:
+            raise OptionError(
+                f"{method} has no option {foreign[0]!r}",
+                hint=f"it has {', '.join(sorted(known))}; give other methods [[runs]] of their own",
+            )
+
+
+def _has_own_options(task: Task) -> bool:
+    """Return whether the options of a task are its method's, not those of what is timed."""
+    return KINDS[task.kind].needs_data and task.method != COSINE and bool(task.options)
 
 
 def names() -> list[str]:
@@ -86,6 +106,8 @@ def names() -> list[str]:
 def load(name: str) -> Experiment:
     """Return an experiment by name, or by the path of a .toml file."""
     if name.endswith(".toml"):
+        if not Path(name).is_file():
+            raise DataMissingError(f"no file at {name}", hint="check the path")
         return parse(Path(name).read_text(encoding="utf-8"), Path(name).stem)
     if name not in names():
         raise UnknownNameError(
@@ -106,7 +128,8 @@ def parse(content: str, name: str) -> Experiment:
     if not isinstance(listed, list) or not listed:
         raise OptionError(f"experiment {name} has no [[runs]]")
     runs = tuple(_runs(part, name) for part in listed)
-    return Experiment(name, str(table.get("title", name)), str(table.get("text", "")), runs)
+    title, text = str(table.get("title", name)), str(table.get("text", ""))
+    return Experiment(name, title, text, runs, frozenset(each.dataset for each in runs))
 
 
 def _runs(table: Any, place: str) -> Runs:
@@ -117,6 +140,12 @@ def _runs(table: Any, place: str) -> Runs:
             f"experiment {place}: no kind {table['kind']!r}",
             hint=f"expected one of: {', '.join(KINDS)}",
         )
+    for protocol in table.get("protocols", ()):
+        if protocol not in PROTOCOLS:
+            raise OptionError(
+                f"experiment {place}: no protocol {protocol!r}",
+                hint=f"expected one of: {', '.join(PROTOCOLS)}",
+            )
     lists = {key: tuple(value) for key, value in table.items() if isinstance(value, list)}
     try:
         return Runs(**{**table, **lists})

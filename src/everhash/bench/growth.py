@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from everhash.bench.datasets import Dataset
 from everhash.bench.protocols import ORDERS, Split
-from everhash.bench.retrieval import COSINE, make, split_of
+from everhash.bench.retrieval import COSINE, make, rehearse, sizes, split_of
 from everhash.bench.scoring import score_codewords, score_features, score_mapping
 from everhash.bench.task import Task
 from everhash.errors import OptionError
@@ -31,7 +31,10 @@ def measure(task: Task, data: Dataset) -> dict[str, Any]:
             f"unknown order {task.protocol!r}", hint=f"expected one of: {', '.join(ORDERS)}"
         )
     split = split_of(task, data)
-    hasher = None if task.method == COSINE else make(task, data)
+    hasher = None
+    if task.method != COSINE:
+        rehearse(task, data, split)
+        hasher = make(task, data)
     seconds = 0.0
     curve: list[dict[str, Any]] = []
     for end in np.linspace(0, len(split.stream), CHECKPOINTS + 1).astype(int)[1:].tolist():
@@ -45,7 +48,7 @@ def measure(task: Task, data: Dataset) -> dict[str, Any]:
         curve.append({"rows": end, "labels": labels, **scores(hasher, data, seen)})
     width = 0 if hasher is None else hasher.width_
     areas = {"area": areas_of(curve), "seconds": seconds, "width": width}
-    return {"stream": len(split.stream), "ranked": len(split.entries), **areas, "curve": curve}
+    return {**sizes(data, split), **areas, "curve": curve}
 
 
 def learn(hasher: StreamHasher, data: Dataset, rows: NDArray[np.int64]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from everhash.bench.experiment import Experiment
 from everhash.bench.reporting.document import Heading, Plot, ReportPart, markdown, wrapped
 from everhash.bench.reporting.layouts import costs, found, growth, retrieval, robustness, updates
-from everhash.bench.reporting.samples import blocks, in_order
+from everhash.bench.reporting.samples import blocks, group_of, in_order, lines_of, reduced
 from everhash.bench.task import Row, Task
 from everhash.errors import InputError, UnknownNameError
 
@@ -20,10 +20,15 @@ Layout = Callable[[Sequence[Row]], Iterator[ReportPart]]
 MARK = "<!-- made by: everhash bench report -->"
 """First line of every report; pages without it are never overwritten."""
 INDEX = "README.md"
-GROUPS_EXPLAINED = (
-    "Batch methods need all their rows at once, or keep them all, as SmartHash does; online "
-    "methods learn each row as it comes. `everhash` is our method as it comes, `paper` the paper's."
-)
+GROUPS_EXPLAINED = {
+    "batch": "Batch methods need all their rows at once, or keep them all.",
+    "online": "Online methods learn each row as it comes.",
+}
+METHODS_EXPLAINED = {
+    "everhash": "`everhash` is our method with its defaults.",
+    "everhash-sgd": "`everhash-sgd` is our method with averaged gradient steps.",
+    "paper": "`paper` is the paper's method.",
+}
 
 
 def by_variant(rows: Sequence[Row]) -> Iterator[ReportPart]:
@@ -63,10 +68,17 @@ def text(experiment: Experiment, rows: list[Row]) -> str:
     return markdown(parts(experiment, rows))
 
 
-def write(experiment: Experiment, rows: list[Row], folder: Path) -> list[Path]:
-    """Write the report and its figures into a folder; return the paths."""
+def write(
+    experiment: Experiment, rows: list[Row], folder: Path, *, overwrite: bool = False
+) -> list[Path]:
+    """Write the report and its figures into a folder; return the paths.
+
+    A page that is there already is replaced only with `overwrite`, and never if it is no report.
+    """
     from everhash.bench.reporting import figures
 
+    page = folder / f"{experiment.name}.md"
+    refuse_to_replace(page, overwrite=overwrite)
     document, written = list(parts(experiment, rows)), list[Path]()
 
     def shown(picture: Plot) -> str:
@@ -75,8 +87,6 @@ def write(experiment: Experiment, rows: list[Row], folder: Path) -> list[Path]:
         caption = wrapped(f"{picture.caption} ([SVG]({svg.name}))")
         return f"![{picture.title}]({png.name})\n\n{caption}"
 
-    page = folder / f"{experiment.name}.md"
-    _refuse_foreign(page)
     folder.mkdir(parents=True, exist_ok=True)
     content = markdown(document, shown)
     page.write_text(f"{MARK}\n{content}", encoding="utf-8")
@@ -104,6 +114,16 @@ def _sentence(content: str) -> str:
     return paragraph if end < 0 else paragraph[: end + 1]
 
 
+def refuse_to_replace(page: Path, *, overwrite: bool) -> None:
+    """Raise if a page is there and must stay."""
+    _refuse_foreign(page)
+    if page.exists() and not overwrite:
+        raise InputError(
+            f"{page} is there already",
+            hint="pass --overwrite to replace it and its figures, or --out with another folder",
+        )
+
+
 def _refuse_foreign(page: Path) -> None:
     if page.exists() and not page.read_text(encoding="utf-8", errors="replace").startswith(MARK):
         raise InputError(
@@ -114,15 +134,46 @@ def _refuse_foreign(page: Path) -> None:
 def parts(experiment: Experiment, rows: list[Row]) -> Iterator[ReportPart]:
     """Yield all parts of a report."""
     known = [(_layout(row), row) for row in in_order(rows)]
-    yield Heading(1, experiment.title)
-    yield from filter(None, (part.strip() for part in experiment.text.split("\n\n")))
+    yield from _opening(experiment, rows)
     yield from _missing(experiment, rows)
-    if any(row["kind"] in ("retrieval", "growth") for row in rows):
-        yield GROUPS_EXPLAINED
+    of_methods = [row for row in rows if row["kind"] in ("retrieval", "growth")]
+    if of_methods:
+        yield _methods(of_methods)
+    yield from filter(None, map(reduced, blocks(of_methods)))
     for layout in dict.fromkeys(LAYOUTS.values()):
         of_layout = [row for its, row in known if its is layout]
         if of_layout:
             yield from layout(of_layout)
+
+
+def _opening(experiment: Experiment, rows: list[Row]) -> Iterator[ReportPart]:
+    """Yield title and text: the experiment's own, unless rows are of data they do not speak of."""
+    there = list(dict.fromkeys(row["dataset"] for block in blocks(rows) for row in block))
+    if not experiment.about or set(there) <= experiment.about:
+        yield Heading(1, experiment.title)
+        yield from filter(None, (part.strip() for part in experiment.text.split("\n\n")))
+        return
+    yield Heading(1, f"{experiment.name}: {', '.join(there)}")
+    kinds = any(row["kind"] == "retrieval" for row in rows)
+    yield (
+        f"The runs of `{experiment.name}` (*{experiment.title}*) on data that it does not name: "
+        f"{', '.join(name for name in there if name not in experiment.about)}."
+        + (" Rows that are not queries are entries, also those of the stream." if kinds else "")
+    )
+
+
+def _methods(rows: list[Row]) -> str:
+    """Return what the groups of methods are, and which are ours, of those that were run."""
+    there = list(lines_of(rows).values())
+    groups = {group_of(lines[0]["method"]) for lines in there}
+    methods = {lines[0]["method"] for lines in there}
+    return (
+        " ".join(
+            [words for group, words in GROUPS_EXPLAINED.items() if group in groups]
+            + [words for method, words in METHODS_EXPLAINED.items() if method in methods]
+        )
+        or "No method that learns was run."
+    )
 
 
 def _layout(row: Row) -> Layout:
@@ -152,7 +203,7 @@ def _missing(experiment: Experiment, rows: list[Row]) -> Iterator[ReportPart]:
         which = f" ({listed})" if missing.total() < len(wanted) else ""
         yield f"**Unfinished: {missing.total():,} of {len(wanted):,} runs are missing**{which}."
     other = there - wanted
-    if wanted and other:
+    if wanted & there and other:
         yield (
             f"{len(other):,} of {len(there):,} rows are of runs that the experiment does not ask "
             "for: other data, seeds, widths or options."

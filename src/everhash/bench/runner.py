@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 import everhash
+from everhash import kernels
 from everhash.bench.data_file import from_file
 from everhash.bench.datasets import Dataset, load
 from everhash.bench.kinds import KINDS, NO_DATA
@@ -28,8 +29,9 @@ class Source(NamedTuple):
 
     name: str
     path: Path
-    features: str
-    label: str
+    features: str | None
+    label: str | None
+    """None where the column is found by its name or type."""
 
 
 class Failure(NamedTuple):
@@ -66,7 +68,8 @@ def _results(tasks: list[Task], jobs: int, source: Source | None) -> Iterator[Ro
         return
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))  # processes read it when they start
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    # kernels are compiled or loaded before the first task, so that no time contains it
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=kernels.load_all)
     try:
         left, running = iter(tasks), set[Future[Row | Failure]]()
         while True:

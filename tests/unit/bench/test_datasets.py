@@ -9,6 +9,7 @@ import struct
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -116,8 +117,37 @@ def test_a_missing_set_says_what_was_looked_for_and_where(folder: Path, name: st
     assert datasets.FILES[name][0] in message
     assert str(folder) in message
     assert "EVERHASH_DATA" in message
-    official = {"cifar10-gist": archives.CIFAR10.file, "fashion-mnist": "*-ubyte.gz"}
-    assert official.get(name, "'digits'") in message
+    assert datasets.describe(name).public in message
+    assert f"{datasets.SCRIPT} {name} --source" in message
+
+
+def test_all_missing_sets_are_one_error(folder: Path) -> None:
+    with pytest.raises(DataMissingError, match=r"caltech256-cnn \(.*or clinc150 \(.*go without"):
+        datasets.require(["digits", "caltech256-cnn", "clinc150"], "go without")
+    datasets.require(["digits"])
+
+
+def test_a_set_that_was_made_here_is_used_where_the_shared_file_is_missing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = datasets.describe("clinc150")._replace(rows=4, dim=3)
+    monkeypatch.setattr(datasets, "DATASETS", (about,))
+    X, y = np.eye(4, 3, dtype=np.float16), np.array([0, 1, 0, -1], np.int16)
+    splits: Any = {
+        "split": np.array([0, 0, 1, 1], np.uint8),
+        "split_names": np.array(["train", "test"]),
+    }
+    path = folder / datasets.made_file("clinc150")
+    np.savez(path, X=X, y=y, **splits)
+    made = datasets.load("clinc150")
+    np.testing.assert_array_equal(made.X, X)
+    np.testing.assert_array_equal(made.is_query, [False, False, True, True])
+    np.savez(path, X=X[:2], y=y[:2])
+    with pytest.raises(InputError, match="expected 4 rows of 3 features"):
+        datasets.load("clinc150")
+    path.write_bytes(b"PK")
+    with pytest.raises(InputError, match="cannot be read"):
+        datasets.load("clinc150")
 
 
 def test_a_damaged_file_is_refused(folder: Path) -> None:
@@ -147,7 +177,11 @@ def test_batches_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:
     np.testing.assert_array_equal(y, expected[1])
 
 
-def test_gist_is_computed_from_the_archive_once(cifar10: Path) -> None:
+def test_gist_is_computed_from_the_archive_once(
+    cifar10: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = datasets.describe("cifar10-gist")._replace(rows=6)
+    monkeypatch.setattr(datasets, "DATASETS", (about,))
     told: list[tuple[int, int]] = []
     made = datasets.load("cifar10-gist", progress=lambda done, of: told.append((done, of)))
     assert told[-1] == (6, 6)
@@ -179,7 +213,7 @@ def test_gist_is_kept_in_the_users_cache_where_the_data_folder_is_not_given(
     monkeypatch.delenv("EVERHASH_DATA")
     monkeypatch.setattr(datasets, "folders", lambda: [cifar10.parent, cache])
     datasets.load("cifar10-gist")
-    assert [each.name for each in cache.iterdir()] == [datasets.KEPT_GIST]
+    assert [each.name for each in cache.iterdir()] == ["cifar10_gist512_made.npz"]
 
 
 def test_an_archive_that_is_not_the_published_one_is_refused(cifar10: Path) -> None:

@@ -52,5 +52,5 @@ def moved(encode: Callable[[Floats, Floats], Floats], Z: Floats, functions: Floa
 
 def encoders(Z: Floats, functions: Floats) -> dict[str, Callable[[], object]]:
     """Return both contestants, by name."""
-    kernels.load()
+    kernels.load_all()
     return {"everhash": lambda: by_kernel(Z, functions), "BLAS": lambda: by_blas(Z, functions)}

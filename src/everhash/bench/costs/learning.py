@@ -87,7 +87,7 @@ def learners(rows: int, d: int, k: int) -> dict[str, Callable[[], object]]:
     """Return all contestants; GEMM computes only the margins, and no learner can be faster."""
     Z, y = make_stream(rows, d)
     words, W = make_words(k), np.zeros((k, d), np.float32)
-    kernels.load()
+    kernels.load_all()
     return {
         "everhash": lambda: learn_compiled(Z, y, words, mean=False),
         "+ mean": lambda: learn_compiled(Z, y, words, mean=True),

@@ -102,7 +102,7 @@ def missing(peer: str) -> str:
 @lru_cache(maxsize=1)
 def search_times(codes: str, task: Task, size: int) -> tuple[dict[str, Times], str, str]:
     """Return the times of all contestants that search some codes, our name, and a note."""
-    kernels.load_search()
+    load_kernels()
     contest = CONTESTS[codes](task, size)
     times = contest.race(SEARCH_ROUNDS)
     note = f"{size:,} codes; {contest.about}"
@@ -198,8 +198,7 @@ def opening(_task: Task, size: int) -> Outcome:
 
 def load_kernels() -> None:
     """Load all kernels, so that no measured time includes it."""
-    for load in (kernels.load, kernels.load_refresh, kernels.load_search):
-        load()
+    kernels.load_all()
 
 
 def committing(_task: Task, size: int) -> Outcome:

@@ -10,6 +10,9 @@ from everhash.bench.reporting.samples import OURS, Column, Lines, group_of, pool
 from everhash.bench.retrieval import COSINE
 from everhash.bench.task import Row
 
+MAX_NAMED = 5
+"""Methods that are named in a sentence; more are counted."""
+
 
 class Win(NamedTuple):
     """A cell that is better than everhash's in the same column."""
@@ -59,9 +62,13 @@ def where_beaten(lines: Lines, columns: Sequence[Column]) -> Iterator[ReportPart
     if OURS not in lines:
         yield f"There is no row of {OURS}, so nothing to hold the others against."
         return
+    others = [line for line in lines if line != OURS]
+    if not others:
+        yield f"Only {OURS} was run: there is nothing to compare it with."
+        return
     found = wins(lines, columns)
     if not found:
-        yield f"No method beats {OURS} in this table."
+        yield f"{_none_of(others)} beats {OURS} in this table."
         return
     yield f"**Where a method beats {OURS}:**"
     groups = dict.fromkeys((win.column.group, win.line) for win in found)
@@ -76,6 +83,20 @@ def where_beaten(lines: Lines, columns: Sequence[Column]) -> Iterator[ReportPart
             "(sd: standard deviation over seeds, pooled over both; time: of learning, the best of "
             "the seeds.)"
         )
+
+
+def _none_of(others: list[str]) -> str:
+    """Return the methods that did not win, by name if they are few.
+
+    >>> _none_of(["lsh"]), _none_of(["lsh", "paper"])
+    ('The only other method, `lsh`, never', 'None of `lsh` and `paper`')
+    """
+    named = [f"`{line}`" for line in others]
+    if len(named) == 1:
+        return f"The only other method, {named[0]}, never"
+    if len(named) > MAX_NAMED:
+        return f"None of the {len(named)} other methods that were run"
+    return f"None of {', '.join(named[:-1])} and {named[-1]}"
 
 
 def _sentence(found: Sequence[Win]) -> str:

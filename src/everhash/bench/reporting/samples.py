@@ -210,9 +210,42 @@ def _data(rows: Sequence[Row]) -> str:
         words += [
             f"{_range(row['stream'] for row in rows)} stream rows",
             f"{_range(row['ranked'] for row in rows)} entries",
-            f"at most {rows[0]['queries']:,} queries",
+            _queries(rows),
         ]
     return ", ".join(words)
+
+
+def _queries(rows: Sequence[Row]) -> str:
+    """Return how many queries there were; rows of older versions have only the limit."""
+    if all("asked" in row for row in rows):
+        return f"{_range(row['asked'] for row in rows)} queries"
+    return f"at most {rows[0]['queries']:,} queries"
+
+
+def rows_a_label(rows: Sequence[Row]) -> str:
+    """Return how many rows of each label were learned: as was asked for, or the fewer there are.
+
+    >>> rows_a_label([{"rows_a_label": 200, "learned_a_label": [60, 60]}])
+    '60 rows a label'
+    """
+    known = [row["learned_a_label"] for row in rows if "learned_a_label" in row]
+    if len(known) < len(rows) or not rows:
+        return f"{rows[0]['rows_a_label']} rows a label"
+    return f"{_range(count for both in known for count in both)} rows a label"
+
+
+def reduced(rows: Sequence[Row]) -> str | None:
+    """Return a sentence if a set has too few rows of a label for what was asked for."""
+    known = [row for row in rows if "learned_a_label" in row]
+    wanted = rows[0]["rows_a_label"]
+    if all(row["learned_a_label"][0] >= wanted for row in known):
+        return None
+    asked = _range(count for row in known for count in row["asked_a_label"])
+    return (
+        f"**Reduced:** {rows[0]['dataset']} has too few rows of some labels for the {wanted} "
+        f"stream rows of each that this experiment asks for. Learned: {rows_a_label(known)}. "
+        f"Queries: {asked} a label."
+    )
 
 
 def _range(values: Iterable[int]) -> str:

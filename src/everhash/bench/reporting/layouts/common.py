@@ -18,6 +18,7 @@ from everhash.bench.reporting.samples import (
     figure,
     largest_deviation,
     mean_average_precision,
+    rows_a_label,
     setting,
     with_figures,
 )
@@ -179,7 +180,7 @@ def _mean(found: dict[str, Series], line: str) -> float:
 
 def block_name(rows: Sequence[Row], bits: int = 0) -> str:
     """Return a data set and the length of its stream, as a heading has them."""
-    name = f"{rows[0]['dataset']}, {rows[0]['rows_a_label']} rows a label"
+    name = f"{rows[0]['dataset']}, {rows_a_label(rows)}"
     return f"{name}, {bits} bits" if bits else name
 
 
