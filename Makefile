@@ -29,8 +29,10 @@ bench: $(BENCH)
 	for name in table1 table2 ablation early updates deep5k growth unseen robustness streams batch \
 			found scale speed sizes; do \
 		$(BIN)/everhash bench run $$name || exit 1; done
-	$(BIN)/everhash bench report
+	$(BIN)/everhash bench report --out docs/results --overwrite
 	$(BIN)/python benchmarks/find_speed.py
+	$(BIN)/python benchmarks/few_rows.py
+	$(BIN)/python benchmarks/first_use.py
 	$(BIN)/python benchmarks/exact.py
 	$(BIN)/python benchmarks/exact_cost.py
 	$(BIN)/python benchmarks/coding.py

@@ -46,7 +46,7 @@ class Stream(NamedTuple):
 @pytest.fixture(scope="session", autouse=True)
 def warm_kernels() -> None:
     """Compile once, outside any test's time."""
-    kernels.load()
+    kernels.load_all()
 
 
 @pytest.fixture(params=["some", *slowly("all")])

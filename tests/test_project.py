@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import ast
-import doctest
-import os
 import re
-import signal
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import everhash
 from everhash import errors
-from tests.conftest import slowly
-from tests.unit.serve.serving import serving
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -30,16 +24,6 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def python_blocks(page: Path) -> list[str]:
-    """Return the Python examples of a page of Markdown."""
-    return re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-
-
-PAGES = [
-    page
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
-    if python_blocks(page)
-]
 MAX_FILE_LINES, MAX_FUNCTION_LINES = 350, 60
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS_OF_ROOMS = {"cli": {"cli", "plot"}, "serve": {"serve"}, "bench": {"bench"}}
@@ -139,51 +123,3 @@ def test_all_extras_is_what_users_need_together() -> None:
     assert set(extras) == {"cli", "serve", "plot", "bench", "all", "dev"}
     users = set().union(*(distributions(extras[name]) for name in extras if name != "dev"))
     assert distributions(extras["all"]) == users
-
-
-@pytest.mark.parametrize("path", PAGES[:1] + slowly(*PAGES[1:]), ids=name_of)
-def test_readme_and_docs_examples_run(path: Path, tmp_path: Path) -> None:
-    """Every Python block of README and docs, each page in a process of its own."""
-    errors_of = tmp_path / "stderr.txt"
-    with errors_of.open("w") as stderr, (tmp_path / "stdout.txt").open("w") as stdout:
-        run = subprocess.Popen(
-            [sys.executable, "-c", "\n".join(python_blocks(path))],
-            cwd=tmp_path,
-            stdout=stdout,
-            stderr=stderr,
-            start_new_session=True,
-        )
-        try:
-            code = run.wait(timeout=300)
-        finally:
-            with suppress(ProcessLookupError):  # an example that failed may leave its server
-                os.killpg(run.pid, signal.SIGKILL)
-            run.wait()
-    assert code == 0, errors_of.read_text()
-
-
-def test_the_session_in_the_readme_works_line_by_line(tmp_path: Path) -> None:
-    text = (ROOT / "README.md").read_text()
-    session = re.findall(
-        r"^```sh\n(\. \.venv/bin/activate\n.*?)^```", text, re.MULTILINE | re.DOTALL
-    )
-    assert len(session) == 1
-    lines = session[0].replace(". .venv/bin/activate\n", "")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    run = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", lines],  # noqa: S607
-        cwd=tmp_path,
-        env={**os.environ, "PATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    assert "1,700 rows" in run.stdout
-    from_python = re.findall(r"^```console\n(>>> .*?)^```", text, re.MULTILINE | re.DOTALL)[0]
-    with everhash.open(tmp_path / "scans.ever") as scans, serving(scans) as served:
-        here = from_python.replace("http://127.0.0.1:8765", served.address)
-        assert here != from_python
-        examples = doctest.DocTestParser().get_doctest(here, {}, "README", None, None)
-        told: list[str] = []
-        assert doctest.DocTestRunner().run(examples, out=told.append).failed == 0, told

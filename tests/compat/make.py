@@ -41,7 +41,7 @@ def seen(col: Collection) -> dict[str, Any]:
             [carried.payload, carried.thumbnail and carried.thumbnail.hex()]
             for carried in col.attachments(ids)
         ],
-        "options": [col.stats()[name] for name in ("coding", "dim", "bits", "read_only")],
+        "options": [col.stats()[name] for name in ("coding", "dim", "bits", "unrefreshable")],
         "kept": [col.stats()[name] for name in ("keep_features", "likeness")],
         "guesses": [repr(entry.guess) for entry in col.entries()],
         "meant": [by_meaning.ids.tolist(), np.round(by_meaning.scores, 4).tolist()],

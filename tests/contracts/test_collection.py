@@ -348,7 +348,7 @@ class CollectionMachine(RuleBasedStateMachine):
         assert mine.homes_moved == theirs.homes_moved
         mine, theirs = self.both("stats")
         assert mine["stale_bits"] == theirs["stale_bits"]
-        assert mine["stale_bits"] == 0 or mine["read_only"]
+        assert mine["stale_bits"] == 0 or mine["unrefreshable"]
 
     @rule(n=st.integers(1, 4))
     def begin_a_refresh(self, n: int) -> None:

@@ -90,6 +90,24 @@ def test_any_history_looks_the_same(twins: Twins) -> None:
     for start, limit, stop in ((0, 7, None), (3, 2000, None), (290, 20, 400), (9, 1, 3), (0, 0, 1)):
         twins.both("page", start, limit, stop)
         twins.both("page", start, limit, stop, unlabelled=True)
+        for wanted in ({"text": "1"}, {"label": 3}, {"text": "1", "label": 3, "unlabelled": True}):
+            twins.both("page", start, limit, stop, **wanted)
+
+
+def test_listings_that_find_look_the_same(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("everhash.serve.entries.LOOKS", 70)
+    monkeypatch.setattr("everhash.collection.finding.LOOKS", 30)
+    fill(twins)
+    ids = range(10, 200, 3)
+    twins.both("attach", ids, payloads=[{"title": f"Red {i} \u00e9\\"} for i in ids])
+    for text in ("red", "RED 1", "\u00c9\\", "a", "-5", "text", "", "title", "nothing", None):
+        for label in (None, 3, "x", ("pair", 2), b"raw", 2.5, "nobody", [1]):
+            twins.both("entries", 5, text=text, label=label)
+            for limit in (1, 7, 2000):
+                twins.both("page", 3, limit, 450, text=text, label=label)
+    for wrong in ({"text": 7}, {"text": "\ud800"}, {"text": "x" * 257}, {"text": "x", "label": 99}):
+        assert isinstance(twins.both("page", **wrong), EverhashError)
+        twins.both("entries", **wrong)
 
 
 @every_kind

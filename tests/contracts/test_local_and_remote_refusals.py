@@ -101,16 +101,17 @@ def test_labels_and_ids_that_cannot_be_used_are_refused_alike(twins: Twins) -> N
 
 def test_calls_about_entries_are_refused_alike(twins: Twins) -> None:
     fill(twins)
-    for ids in ([0], [1, 999], ["nobody"], ["text 0 é"], [1.5], "ab", [None], [2**63], [""]):
+    for ids in ([0], [1, 999], ["nobody"], ["text 0 é"], [1.5], [None], [2**63], [""]):
         for name in ("get", "remove", "attachments"):
             assert isinstance(twins.both(name, ids), EverhashError)
         assert isinstance(twins.both("attach", ids, payloads=[1] * len(ids)), EverhashError)
         assert isinstance(twins.both("label", ids, [1] * len(ids)), EverhashError)
         assert isinstance(twins.both("search", PROBES[:1], ids=ids), EverhashError)
         assert isinstance(twins.both("search", PROBES, ids=ids), EverhashError)
-    for ids in ([1.5], "ab", [None], [2**63], [""]):
-        assert isinstance(twins.both("has", ids), EverhashError)
-    for labels in ([None], [1, 2], [], "x", {1}, [[1]], [float("nan")]):
+    bad: list[Any] = [[1.5], 1.5, [None], [2**63], [""]]
+    for name in bad:
+        assert isinstance(twins.both("has", name), EverhashError)
+    for labels in ([None], [1, 2], [], {1}, [[1]], [float("nan")]):
         assert isinstance(twins.both("label", [1], labels), EverhashError)
     assert isinstance(twins.both("label", [1, 1], [2, 3]), EverhashError)
     assert isinstance(twins.both("attach", [1, 1], payloads=[2, 3]), EverhashError)
@@ -124,8 +125,8 @@ BAD_PAYLOADS: list[Any] = [
     7,
     [object()],
     [{1: 2}],
-    [(1, 2)],
-    [float("nan")],
+    [{1, 2}],
+    [float("inf")],
     ["x" * 5000],
     ["\ud800"],
 ]

@@ -115,8 +115,7 @@ def _run(body: Callable[[Say], None], say: Say) -> NoReturn:
 def _main(module: str, name: str, arguments: str) -> None:
     from everhash import kernels
 
-    for load in (kernels.load, kernels.load_search, kernels.load_refresh):
-        load()
+    kernels.load_all()
     result = getattr(import_module(module), name)(*json.loads(arguments))
     sys.stdout.write(json.dumps(result) + "\n")
 

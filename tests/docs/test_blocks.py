@@ -1,0 +1,135 @@
+"""Every block of README and docs runs, twice in a row in one folder; and a wrong one is seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import slowly
+from tests.docs.pages import PAGES, README, blocks, name_of
+from tests.docs.running import RUN, SHOWN, run_page
+
+QUICK = {"README.md", "docs/tutorial.md"}
+"""Pages that `make test` runs; `make test-all` runs all."""
+RUNNING = [page for page in PAGES if any(block.tag in RUN for block in blocks(page))]
+
+
+def some_slowly() -> list[object]:
+    """Return the pages with something to run, all but the quick ones marked slow."""
+    quick = [page for page in RUNNING if name_of(page) in QUICK]
+    return quick + slowly(*(page for page in RUNNING if page not in quick))
+
+
+@pytest.mark.parametrize("page", some_slowly(), ids=name_of)
+def test_every_block_runs_twice_in_a_row(page: Path, tmp_path: Path) -> None:
+    folder, private = tmp_path / "folder", tmp_path / "private"
+    folder.mkdir()
+    private.mkdir()
+    for _ in range(2):
+        run_page(page, folder, private)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_fence_says_whether_it_runs(page: Path) -> None:
+    assert {block.tag for block in blocks(page)} <= RUN | SHOWN
+
+
+def test_quick_pages_are_there() -> None:
+    assert {name_of(page) for page in RUNNING} >= QUICK
+    assert README in RUNNING
+
+
+RIGHT = """
+```sh
+mkdir -p here && cd here
+name=everhash
+
+# a remark stands apart from commands
+
+echo "$name" > "name.txt"
+cat name.txt
+# everhash
+python - <<'END'
+print({"a": [1, 2]})
+END
+```
+```python
+name = open("name.txt").read().strip()
+```
+```console
+>>> name, 1 / 3
+('everhash', 0.3...)
+```
+```toml
+# mine.toml
+title = "Mine"
+```
+```console
+$ tr -d '"' \\
+>     < mine.toml
+# mine.toml
+title = ...
+$ cat nothing-here.txt || { echo "error: nothing here"; false; }
+...
+error: nothing here
+$ make never
+$ echo '{"a": [1, 2]}'
+{"a":
+ [1, 2]}
+```
+"""
+WRONG = {
+    "a command that fails": "```sh\nfalse\n```\n",
+    "another output, in a comment": "```sh\necho ant\n# bee\n```\n",
+    "another output, in a console": "```console\n$ echo ant\nbee\n```\n",
+    "an error that does not come": "```console\n$ echo ant\nerror: bee\n```\n",
+    "Python that raises": "```python\nassert False\n```\n",
+    "another value": "```console\n>>> 1 + 1\n3\n```\n",
+    "not twice": "```sh\nmkdir only-once\n```\n",
+    "a server that does not start": "```sh\neverhash serve nothing-here.ever\n```\n",
+    "a part of a pipe that fails": "```sh\nfalse | true\n```\n",
+    "a block that never ends": "```sh\ntrue\n",
+}
+
+
+def twice(text: str, folder: Path) -> None:
+    page = folder / "page.md"
+    page.write_text(text)
+    test_every_block_runs_twice_in_a_row(page, folder)
+
+
+def test_a_right_page_passes(tmp_path: Path) -> None:
+    twice(RIGHT, tmp_path)
+
+
+@pytest.mark.parametrize("text", WRONG.values(), ids=WRONG)
+def test_a_wrong_page_fails(text: str, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError):
+        twice(text, tmp_path)
+
+
+SERVED = """
+```sh
+rm -f few.ever
+everhash create few.ever --dim 4
+everhash serve few.ever --port 9000
+curl localhost:9000/has -H 'Content-Type: application/json' -d '{"ids": [3]}'
+# {"has": [false]}
+```
+```console
+$ everhash serve few.ever --readonly --port 9000
+serving few.ever at http://127.0.0.1:9000
+```
+```console
+>>> import everhash
+>>> with everhash.connect("http://127.0.0.1:9000") as col:
+...     len(col)
+0
+```
+"""
+
+
+@pytest.mark.slow  # README has a server too
+def test_a_page_with_servers_passes(tmp_path: Path) -> None:
+    twice(SERVED, tmp_path)

@@ -1,0 +1,1 @@
+"""The first day of four people, command by command."""
