@@ -461,7 +461,6 @@ PLAIN_ARRAYS = st.sampled_from(["i1", "i8", "u1", "u8", "?", "U3", "f2", "f4", "
 )
 
 
-@pytest.mark.filterwarnings("ignore::everhash.errors.LabelWarning")  # -1 is drawn too
 @given(PLAIN_ARRAYS)
 def test_a_plain_array_means_what_its_elements_mean(column: NDArray[Any]) -> None:
     fast = as_labels(column, len(column))

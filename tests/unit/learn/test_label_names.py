@@ -267,12 +267,12 @@ def test_any_changes_of_labels_leave_a_hasher_that_files_and_learns(
     rows = data.draw(st.sampled_from([40, FEW, 1100]))
     hasher = learned(digits, rows)
     n_numbers = len(hasher.labels_)
-    for _ in range(data.draw(st.integers(1, 6))):
+    for step in range(data.draw(st.integers(1, 6))):
         living = [label for label in hasher.labels_ if label is not None]
         call = data.draw(st.sampled_from(["rename", "merge", "drop", "learn", "file"]))
         if call == "rename" and living:
             old = data.draw(st.sampled_from(living))
-            hasher.rename_label(old, f"{old}'")
+            hasher.rename_label(old, f"{old} of {step}")
         elif call == "merge" and len(living) > 1:
             one, other = data.draw(st.permutations(living))[:2]
             hasher.merge_labels(one, into=other)

@@ -62,13 +62,13 @@ export function setText(node, text) {
 }
 
 /**
- * Replace what a node holds only if it reads differently, so that a button in use stays.
+ * Replace what a node holds only if it differs, so that a button in use stays.
  * @param {Element} node
  * @param {Element[]} children
  */
 export function setChildren(node, children) {
-  const text = (/** @type {Element[]} */ all) => all.map((one) => one.outerHTML).join("");
-  if (text([...node.children]) !== text(children)) node.replaceChildren(...children);
+  const same = children.every((one, i) => one.isEqualNode(node.children[i]));
+  if (!same || node.children.length !== children.length) node.replaceChildren(...children);
 }
 
 /** Whether people asked for less movement. */
