@@ -1,0 +1,1 @@
+"""everhash on several machines: shards that learn in parallel and answer as one collection."""

@@ -1,0 +1,308 @@
+"""The rules of the lead: it decides every write, in one order, and sees to it that shards apply it.
+
+    1  ask those shards that know what the write needs; all of them have applied every write before
+    2  decide: refuse it, or give it the next number, effects on every shard, and an answer
+    3  put that on the storage; from here on the write is done, and the client is answered
+    4  send the effects to every copy of every shard, again and again until all have applied them
+
+Plain Python without Ray, threads, files or a clock; see `shard` for what whoever runs it must do. A
+lead that ends at any moment is replaced by one that starts from the storage.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from everhash.cluster.messages import (
+    Applied,
+    Apply,
+    Ask,
+    Behind,
+    Here,
+    Pause,
+    Paused,
+    Refused,
+    Resume,
+    Told,
+    Where,
+    Write,
+    Written,
+)
+from everhash.cluster.placement import Table
+from everhash.errors import EverhashError
+
+RESEND = 0.5
+"""Seconds without an answer after which a message is sent again."""
+PAUSE = 2.0
+"""Seconds that a pause lasts at the most."""
+REMEMBERED = 4096
+"""Requests whose answers are remembered, in case that they are sent again."""
+PROBE = Apply(0, None)
+"""Changes nothing, and is answered with the number that a shard has reached."""
+
+
+class Replica(NamedTuple):
+    """One copy of a shard."""
+
+    shard: int
+    copy: int
+
+
+class Decision(NamedTuple):
+    """What a write does."""
+
+    answer: Any
+    effects: dict[int, Any]
+    """For each shard; a shard that is not there has none, and only counts the write."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A decided write, as the lead's storage keeps it until all shards have applied it."""
+
+    seq: int
+    request: str
+    answer: Any
+    effects: dict[int, Any]
+
+
+class Decider(Protocol):
+    """What a lead knows of the collection; it changes when a write is decided."""
+
+    table: Table
+    """Which shards there are, and which of them has an entry."""
+
+    def questions(self, call: Any) -> dict[int, Any]:
+        """Return what has to be asked of which shard before a write can be decided."""
+        ...
+
+    def decide(self, call: Any, told: dict[int, Any]) -> Decision:
+        """Decide a write by the answers, or raise an `EverhashError` and change nothing."""
+        ...
+
+
+class Handled(NamedTuple):
+    """What follows from a message to the lead."""
+
+    answers: list[tuple[Hashable, Any]]
+    """To whom, and what; to be sent once the writes are on the storage."""
+    writes: list[Record]
+
+
+@dataclass
+class Gathering:
+    """A write that waits for answers of shards."""
+
+    client: Hashable
+    write: Write
+    number: int
+    questions: dict[int, Any]
+    told: dict[int, Any] = field(default_factory=dict)
+    asked: float = 0.0
+
+
+class Lead:
+    """Decides writes one after the other.
+
+    Args:
+        decider: as it was after the last record.
+        seq: number of the last write.
+        records: those that some shard may not have applied, ascending.
+        answers: of the last requests, in order, with the number of each write.
+        copies: of each shard.
+    """
+
+    def __init__(
+        self,
+        decider: Decider,
+        seq: int,
+        records: Iterable[Record],
+        answers: dict[str, tuple[int, Any]],
+        copies: int,
+    ) -> None:
+        self.decider = decider
+        self.seq = seq
+        self.copies = copies
+        self._records = {record.seq: record for record in records}
+        self._answers = dict(answers)
+        self._applied: dict[Replica, int] = {}
+        """How far each copy is known to be; nobody knows at first."""
+        self._sent: dict[Replica, float] = {}
+        """When something was last sent to a copy that has to catch up."""
+        self._queue: deque[tuple[Hashable, Write | Pause]] = deque()
+        self._gathering: Gathering | None = None
+        self._numbers = 0
+        self._paused: tuple[str, float] | None = None
+
+    @property
+    def replicas(self) -> list[Replica]:
+        """All copies of all shards."""
+        return [
+            Replica(shard, copy) for shard in self.decider.table.born for copy in range(self.copies)
+        ]
+
+    @property
+    def trimmable(self) -> int:
+        """The last write that every copy has applied: records up to it are of no more use."""
+        return min((self._applied.get(replica, 0) for replica in self.replicas), default=0)
+
+    def forget_trimmed(self) -> None:
+        """Forget records that the storage has let go of."""
+        for seq in [seq for seq in self._records if seq <= self.trimmable]:
+            del self._records[seq]
+
+    @property
+    def lagging(self) -> list[Replica]:
+        """Copies that have not applied every write."""
+        return [one for one in self.replicas if self._applied.get(one, -1) < self.seq]
+
+    # Messages
+
+    def handle(self, sender: Hashable, message: Any, now: float) -> Handled:
+        """Return what to store and what to send after a message."""
+        out = Handled([], [])
+        match message:
+            case Write() | Pause():
+                self._enqueue(sender, message, out)
+            case Resume(request) if self._paused is not None and self._paused[0] == request:
+                self._paused = None
+            case Where(request):
+                table = self.decider.table
+                out.answers.append((sender, Here(request, self.seq, table)))
+            case Told() | Behind():
+                self._told(sender, message, now, out)
+            case Applied(seq):
+                assert isinstance(sender, Replica)  # noqa: S101 - nobody else applies anything
+                self._note(sender, seq, now, out)
+        self._go_on(now, out)
+        return out
+
+    def tick(self, now: float) -> Handled:
+        """Return what to send because time has passed: what was not answered is sent again."""
+        out = Handled([], [])
+        if self._paused is not None and now > self._paused[1]:
+            self._paused = None
+        for replica in self.lagging:
+            if now - self._sent.get(replica, -RESEND) >= RESEND:
+                self._send_next(replica, now, out)
+        waiting = self._gathering
+        if waiting is not None and now - waiting.asked >= RESEND:
+            self._ask(waiting, now, out, again=True)
+        self._go_on(now, out)
+        return out
+
+    # Deciding
+
+    def _enqueue(self, client: Hashable, message: Write | Pause, out: Handled) -> None:
+        """Take a request, once; one that was answered gets its answer again."""
+        known = self._answers.get(message.request)
+        if known is not None:
+            out.answers.append((client, Written(message.request, *known)))
+            return
+        if self._gathering is not None and self._gathering.write.request == message.request:
+            self._gathering.client = client
+            return
+        waiting = [one for one in self._queue if one[1].request != message.request]
+        self._queue = deque([*waiting, (client, message)])
+
+    def _go_on(self, now: float, out: Handled) -> None:
+        """Begin with the next requests, as far as that is possible."""
+        while self._queue and self._is_idle():
+            client, message = self._queue.popleft()
+            if isinstance(message, Pause):
+                self._paused = (message.request, now + PAUSE)
+                out.answers.append((client, Paused(message.request, self.seq)))
+                return
+            self._numbers += 1
+            questions = self.decider.questions(message.call)
+            self._gathering = Gathering(client, message, self._numbers, questions)
+            self._ask(self._gathering, now, out)
+            self._decide_if_told(now, out)
+
+    def _is_idle(self) -> bool:
+        """Whether nothing is under way, and some copy of every shard has applied all there is."""
+        if self._gathering is not None or self._paused is not None:
+            return False
+        return all(self._fresh(shard) is not None for shard in self.decider.table.born)
+
+    def _fresh(self, shard: int) -> Replica | None:
+        """Return a copy of a shard that has applied every write, if there is one."""
+        copies = (Replica(shard, copy) for copy in range(self.copies))
+        return next((one for one in copies if self._applied.get(one) == self.seq), None)
+
+    def _ask(self, waiting: Gathering, now: float, out: Handled, *, again: bool = False) -> None:
+        """Ask a copy of each shard that has not answered; all of its copies if one was silent."""
+        waiting.asked = now
+        for shard, question in waiting.questions.items():
+            if shard not in waiting.told:
+                copies = [Replica(shard, copy) for copy in range(self.copies)]
+                asked = copies if again else [self._fresh(shard) or copies[0]]
+                message = Ask(waiting.number, self.seq, question)
+                out.answers.extend((one, message) for one in asked)
+
+    def _told(self, sender: Hashable, message: Told | Behind, now: float, out: Handled) -> None:
+        assert isinstance(sender, Replica)  # noqa: S101 - only shards are asked
+        waiting = self._gathering
+        if waiting is None or message.number != waiting.number or isinstance(message, Behind):
+            return
+        if message.seq == self.seq:
+            waiting.told[sender.shard] = message.answer
+            self._decide_if_told(now, out)
+
+    def _decide_if_told(self, now: float, out: Handled) -> None:
+        waiting = self._gathering
+        if waiting is None or len(waiting.told) < len(waiting.questions):
+            return
+        self._gathering = None
+        request = waiting.write.request
+        try:
+            decision = self.decider.decide(waiting.write.call, waiting.told)
+        except EverhashError as error:
+            out.answers.append((waiting.client, Refused(request, error)))
+            return
+        self.seq += 1
+        record = Record(self.seq, request, decision.answer, decision.effects)
+        self._records[self.seq] = record
+        self._answers[request] = (self.seq, decision.answer)
+        while len(self._answers) > REMEMBERED:
+            del self._answers[next(iter(self._answers))]
+        out.writes.append(record)
+        out.answers.append((waiting.client, Written(request, self.seq, decision.answer)))
+        for replica in self.replicas:
+            if self._applied.get(replica) == self._before(replica, self.seq):
+                self._send_next(replica, now, out)
+
+    # Delivering
+
+    def _before(self, replica: Replica, seq: int) -> int:
+        """Return the number that a copy must have reached to apply write `seq`."""
+        return 0 if self.decider.table.born[replica.shard] == seq else seq - 1
+
+    def _note(self, replica: Replica, seq: int, now: float, out: Handled) -> None:
+        """Note how far a copy is, and send it what comes next.
+
+        A copy may be found behind what it had: its storage was put back from an older snapshot.
+        """
+        known = self._applied.get(replica, -1)
+        self._applied[replica] = seq
+        if seq < self.seq and (seq > known or now - self._sent.get(replica, 0.0) >= RESEND):
+            self._send_next(replica, now, out)
+
+    def _send_next(self, replica: Replica, now: float, out: Handled) -> None:
+        """Send a copy the write after those it has; ask for its number where that is unknown."""
+        self._sent[replica] = now
+        applied = self._applied.get(replica)
+        if applied is None:
+            out.answers.append((replica, PROBE))
+            return
+        record = self._records.get(
+            applied + 1 if applied else self.decider.table.born[replica.shard]
+        )
+        if record is None:  # it was put back too far; see `Lead.lagging`
+            out.answers.append((replica, PROBE))
+        else:
+            effects = record.effects.get(replica.shard)
+            out.answers.append((replica, Apply(record.seq, effects)))

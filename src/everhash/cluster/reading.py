@@ -1,0 +1,58 @@
+"""The rules of a reader: answers of several shards count only if all are of one number.
+
+Plain Python without Ray, threads or a clock; see `messages`.
+"""
+
+from __future__ import annotations
+
+from everhash.cluster.messages import Told
+
+ROUNDS = 4
+"""Rounds of questions after which a reader asks the lead to pause."""
+
+
+class Reading:
+    """One question to several shards.
+
+    Args:
+        shards: their numbers.
+        table: version of the table that named them.
+        seq: the answers have to know of all writes up to this one.
+    """
+
+    def __init__(self, shards: list[int], table: int, seq: int) -> None:
+        self.seq = seq
+        self.told: dict[int, Told] = {}
+        self.rounds = 0
+        self.outdated = False
+        """Whether the table has changed: another question has to be asked, by the new one."""
+        self._shards, self._table = shards, table
+
+    def ask(self) -> list[int]:
+        """Return the shards to ask: those without an answer that counts."""
+        self.rounds += 1
+        return [shard for shard in self._shards if shard not in self.told]
+
+    def take(self, shard: int, told: Told) -> None:
+        """Take an answer; one of a later number makes all earlier ones useless."""
+        if told.seq < self.seq:
+            return
+        self.outdated = self.outdated or told.table != self._table
+        if told.seq > self.seq:
+            self.seq, self.told = told.seq, {}
+        self.told[shard] = told
+
+    @property
+    def complete(self) -> bool:
+        """Whether every shard has answered by the same number."""
+        return not self.outdated and len(self.told) == len(self._shards)
+
+    @property
+    def missing(self) -> list[int]:
+        """The shards that have not."""
+        return [shard for shard in self._shards if shard not in self.told]
+
+    @property
+    def wants_pause(self) -> bool:
+        """Whether writes came in between too often."""
+        return self.rounds > ROUNDS and not self.complete
