@@ -79,8 +79,8 @@ class Decider(Protocol):
         """Return what has to be asked of which shard before a write can be decided."""
         ...
 
-    def decide(self, call: Any, told: dict[int, Any]) -> Decision:
-        """Decide a write by the answers, or raise an `EverhashError` and change nothing."""
+    def decide(self, call: Any, told: dict[int, Any], seq: int) -> Decision:
+        """Decide write `seq` by the answers, or raise an `EverhashError` and change nothing."""
         ...
 
 
@@ -259,7 +259,7 @@ class Lead:
         self._gathering = None
         request = waiting.write.request
         try:
-            decision = self.decider.decide(waiting.write.call, waiting.told)
+            decision = self.decider.decide(waiting.write.call, waiting.told, self.seq + 1)
         except EverhashError as error:
             out.answers.append((waiting.client, Refused(request, error)))
             return
