@@ -176,6 +176,12 @@ class ExactLearner:
             due = min(due, int(rows[others[0]]) + 1) if len(others) else due
         return due
 
+    def may_publish(self, n: int, options: Options) -> bool:
+        """Whether learning n rows could publish, so that the products of all rows are needed."""
+        if self.memory.sums is None or self.inverse is None:
+            return True
+        return self.memory.rows + n >= int(np.ceil(self.published_rows * options.publish))
+
     def _take(self, X: Floats, rows: Counts, labels: Counts) -> None:
         """Learn rows between two publications, some of them scored before."""
         Z = self.view.of(X)

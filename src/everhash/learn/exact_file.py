@@ -72,24 +72,25 @@ def write(learner: ExactLearner, state: dict[str, Any], arrays: Arrays) -> None:
     if memory.sums is not None:
         _write_sums(memory.sums, arrays)
         if isinstance(learner.inverse, Factor):
-            arrays["factor"] = _triangle(learner.inverse.lower)
+            arrays["factor"] = triangle(learner.inverse.lower)
     elif memory.few is not None:
         few = memory.few
         arrays |= {"few": few.X.rows, "few_rows": few.rows.rows, "few_labels": few.labels.rows}
 
 
 def _write_sums(sums: Sums, arrays: Arrays) -> None:
-    arrays["total"] = _narrow(sums.total)
-    arrays["label_sums"] = _narrow(sums.labels.rows)
-    arrays["gram"] = _narrow(_triangle(sums.gram))
+    arrays["total"] = narrow(sums.total)
+    arrays["label_sums"] = narrow(sums.labels.rows)
+    arrays["gram"] = narrow(triangle(sums.filed_products()))
 
 
-def _triangle(matrix: NDArray[Any]) -> NDArray[Any]:
+def triangle(matrix: NDArray[Any]) -> NDArray[Any]:
     """Return the rows of a lower triangle one after the other."""
     return np.concatenate([matrix[i, : i + 1] for i in range(len(matrix))])
 
 
-def _narrow(numbers: Doubles) -> NDArray[Any]:
+def narrow(numbers: Doubles) -> NDArray[Any]:
+    """Return whole numbers in 32 bits where they fit."""
     return numbers.astype(np.int32) if np.abs(numbers).max(initial=0) < 2**31 else numbers
 
 
@@ -185,7 +186,7 @@ def _read_sums(learner: ExactLearner, arrays: Arrays, rows: int) -> None:
     fits = bool((np.abs(labels).max(axis=1, initial=0) <= GRID * counts).all())
     require(fits, "sums of labels are beyond what their rows add up to")
     triangle = _whole(arrays, "gram", (width * (width + 1) // 2,), GRID * GRID * rows)
-    lower = _square(triangle, width)
+    lower = square(triangle, width)
     diagonal = lower.diagonal()
     require(bool((diagonal * rows >= total * total).all()), "products do not fit the sums")
     sums = Sums(width)
@@ -207,7 +208,7 @@ def _read_inverse(learner: ExactLearner, arrays: Arrays) -> None:
     memory, width = learner.memory, learner.view.width - 1
     if memory.sums is not None:
         triangle = array_of(arrays, "factor", np.float32, 1, (width * (width + 1) // 2,))
-        lower = _square(triangle, width)
+        lower = square(triangle, width)
         usable = bool((np.abs(triangle) < MAX_WEIGHT).all() and (lower.diagonal() > 0).all())
         require(usable, "the matrix factor is invalid")
         learner.inverse = Factor(np.asfortranarray(lower))
@@ -230,7 +231,7 @@ def _whole(arrays: Arrays, name: str, shape: tuple[int, ...], most: int) -> Doub
     return numbers
 
 
-def _square(triangle: NDArray[Any], width: int) -> NDArray[Any]:
+def square(triangle: NDArray[Any], width: int) -> NDArray[Any]:
     """Return a lower triangle as a square."""
     square = np.zeros((width, width), triangle.dtype)
     square[np.tril_indices(width)] = triangle

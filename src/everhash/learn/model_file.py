@@ -16,8 +16,9 @@ import numpy as np
 
 from everhash import limits
 from everhash.errors import EverhashError, ModelFileError
-from everhash.learn import exact_file, sgd_file
+from everhash.learn import exact_file, following_file, sgd_file
 from everhash.learn.exact import ExactLearner
+from everhash.learn.following import FollowingLearner, begin_to_follow
 from everhash.learn.hasher import OnlineHasher
 from everhash.learn.model_format import (
     DAMAGED,
@@ -90,7 +91,9 @@ def hasher_to_bytes(hasher: OnlineHasher) -> bytes:
     }
     arrays: Arrays = {f"given_{name}": value for name, value in given.items()}
     arrays["codewords"] = hasher._words.rows
-    if isinstance(learner, ExactLearner):
+    if isinstance(learner, FollowingLearner):
+        arrays |= following_file.write(hasher, learner, state)
+    elif isinstance(learner, ExactLearner):
         exact_file.write(learner, state, arrays)
     else:
         sgd_file.write(learner, state, arrays)
@@ -111,10 +114,14 @@ def restore_hasher(state: dict[str, Any], arrays: Arrays, make: type[Ours]) -> O
     opened = max(1, -(-len(names) // options.labels_per_cycle))
     require(opened * options.bits <= limits.WIDTH, f"more than {limits.WIDTH} bits")
     restore_columns(hasher, state, d)
-    hasher._begin(options)
+    follows = "follows" in state
+    (begin_to_follow if follows else OnlineHasher._begin)(hasher, options)
     hasher._take_names(names)
     _restore_codewords(hasher, arrays, len(names))
-    if isinstance(hasher._learner, ExactLearner):
+    if follows:
+        require(options.learner == "exact", "only the exact learner follows")
+        following_file.read(hasher, state, arrays)
+    elif isinstance(hasher._learner, ExactLearner):
         exact_file.read(hasher._learner, state, arrays, opened)
         _check_gone(names, hasher._learner)
     else:

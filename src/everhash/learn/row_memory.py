@@ -6,6 +6,8 @@ last publication. Then the view is settled, and only sums are kept.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,8 +29,9 @@ FIRST_ROWS = 1000
 class RowMemory:
     """Rows that can be learned from, added to, taken away from, and merged."""
 
-    def __init__(self, view: Rotated) -> None:
+    def __init__(self, view: Rotated, new_sums: Callable[[int], Sums] = Sums) -> None:
         self.view = view
+        self.new_sums = new_sums
         self.settled = False
         """Whether the view no longer changes."""
         self.few: FirstRows | None = FirstRows(view.n_features)
@@ -178,7 +181,7 @@ class RowMemory:
         self.settle()
         few, self.few = self._few, None
         self._totals.replace(self._totals.rows[:0])
-        self.sums = Sums(self.view.width - 1)
+        self.sums = self.new_sums(self.view.width - 1)
         self.sums.labels.grow_to(len(self.counts))
         if len(few):
             self.sums.add(self.on_grid(few.X.rows), few.rows.rows, few.labels.rows)

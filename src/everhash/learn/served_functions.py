@@ -41,6 +41,8 @@ class ServedFunctions:
         )
         self.changes: GrowingArray[np.int64] = GrowingArray((), np.int64)
         """(n_cycles,) how often labels of a cycle were solved alone."""
+        self.moved: GrowingArray[np.bool_] = GrowingArray((), np.bool_)
+        """(n_labels,) which classifiers have changed since `take_moved`."""
         self._unknown: tuple[int, Counts] | None = None
         self.publications = 0
         """How often all were."""
@@ -54,6 +56,7 @@ class ServedFunctions:
         """Make room for this many labels."""
         self.classifiers.grow_to(n_labels)
         self.known.grow_to(n_labels)
+        self.moved.grow_to(n_labels)
 
     def open_cycle(self) -> None:
         """Append functions for labels to come."""
@@ -71,7 +74,26 @@ class ServedFunctions:
         self.classifiers.rows[labels, :-1] = weights.T
         self.classifiers.rows[labels, -1] = -(weights.T @ mean) / self._constant
         self.known.rows[labels] = weights.any(axis=0)
+        self.moved.rows[labels] = True
         self._unknown = None
+        for cycle in np.unique(labels // self._rho).tolist():
+            self.compose(cycle)
+
+    def take_moved(self) -> Counts:
+        """Return the labels whose classifiers have changed since the last call."""
+        moved = np.flatnonzero(self.moved.rows)
+        self.moved.rows[moved] = False
+        return moved
+
+    def take_over(
+        self, labels: Counts, classifiers: Floats, changes: Counts, publications: int
+    ) -> None:
+        """Serve classifiers that were solved elsewhere."""
+        self.classifiers.rows[labels] = classifiers
+        self.known.rows[labels] = classifiers.any(axis=1)
+        self._unknown = None
+        self.changes.replace(changes)
+        self.publications = publications
         for cycle in np.unique(labels // self._rho).tolist():
             self.compose(cycle)
 
@@ -85,6 +107,7 @@ class ServedFunctions:
         """Serve classifiers as they were read from a file; there are words for all of them."""
         self.classifiers.replace(classifiers)
         self.known.replace((classifiers != 0).any(axis=1))
+        self.moved.replace(np.zeros(len(classifiers), np.bool_))
         self._unknown = None
         while len(self.functions) < len(changes):
             self.open_cycle()

@@ -72,6 +72,10 @@ class Sums:
         self.total += sign * Q.sum(axis=0)
         which, sums = label_sums(Q, rows, labels)
         self.labels.rows[which] += sign * sums
+        self.add_products(Q, sign)
+
+    def add_products(self, Q: Floats, sign: int) -> None:
+        """Add the products of a block of rows, or take them away."""
         if sign > 0:
             self._wait(Q)
         else:
@@ -83,11 +87,20 @@ class Sums:
         `fewer` counts the rows of each label that would be left.
         """
         n, total = self.rows - len(Q), self.total - Q.sum(axis=0, dtype=np.float64)
-        squares = self.gram.diagonal() - np.einsum("ij,ij->j", Q, Q, dtype=np.float64)
+        squares = self.diagonal - np.einsum("ij,ij->j", Q, Q, dtype=np.float64)
         which, sums = label_sums(Q, rows, labels)
         left = np.abs(self.labels.rows[which] - sums).max(axis=1, initial=0)
         possible = (left <= GRID * fewer[which]).all() and (squares * max(n, 1) >= total**2).all()
         return bool(possible and (n > 0 or not squares.any()))
+
+    @property
+    def diagonal(self) -> Doubles:
+        """(D,) the squares of all rows, summed up."""
+        return self.gram.diagonal()
+
+    def filed_products(self) -> Doubles:
+        """(D, D) the products that a file holds."""
+        return self.gram
 
     def merge(self, other: Sums, numbers: Counts) -> None:
         """Add another's sums; `numbers` are its labels' numbers here, or GONE."""
