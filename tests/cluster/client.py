@@ -32,7 +32,7 @@ from tests.cluster.world import World
 
 AGAIN = 0.25
 """Seconds after which a client asks again."""
-PATIENCE = 4
+PATIENCE = 1
 """Rounds after which a client takes a part of an answer, if it may."""
 
 

@@ -116,15 +116,26 @@ def make_plan(seed: int) -> Plan:
     """Return the plan of a seed; seeds differ in how much happens, and in what goes wrong."""
     rng = random.Random(seed)
     shards, copies, clients = rng.randint(1, 4), rng.randint(1, 2), rng.randint(2, 4)
-    items: list[Operation | Fault] = list(_make_operations(rng, clients, shards))
+    operations = list(_make_operations(rng, clients, shards))
+    faults: list[Fault] = []
     members: list[Hashable] = [LEAD]
     members += [Replica(shard, copy) for shard in range(MOST_SHARDS) for copy in range(copies)]
     names: list[Hashable] = [*members, *map(client_name, range(clients))]
     weights = [rng.choice((0, 1, 4)) for _ in FAULTS]
     if any(weights):
-        for kind in rng.choices(FAULTS, weights, k=rng.choice((1, 2, 4, 8, 16))):
-            items.append(_make_fault(rng, kind, members, names, clients))
-    return Plan(seed, shards, copies, clients, tuple(items))
+        kinds = rng.choices(FAULTS, weights, k=rng.choice((1, 2, 4, 8, 16)))
+        for kind, time in zip(kinds, _make_times(rng, operations, len(kinds)), strict=True):
+            faults.append(_make_fault(rng, kind, round(time, 3), members, names, clients))
+    return Plan(seed, shards, copies, clients, (*operations, *faults))
+
+
+def _make_times(rng: random.Random, operations: list[Operation], count: int) -> list[float]:
+    """Return when faults strike: while clients are busy, here and there or several together."""
+    busy = 0.5 + sum(one.rest + 0.1 for one in operations) / 2
+    if rng.random() < 0.5:
+        return [rng.uniform(0, min(busy, 6)) for _ in range(count)]
+    moments = [rng.uniform(0, min(busy, 6)) for _ in range(rng.randint(1, 2))]
+    return [rng.choice(moments) + rng.uniform(0, 0.5) for _ in range(count)]
 
 
 def _make_operations(rng: random.Random, clients: int, shards: int) -> Iterator[Operation]:
@@ -168,14 +179,19 @@ def _make_operation(
 
 
 def _make_fault(
-    rng: random.Random, kind: str, members: list[Hashable], names: list[Hashable], clients: int
+    rng: random.Random,
+    kind: str,
+    time: float,
+    members: list[Hashable],
+    names: list[Hashable],
+    clients: int,
 ) -> Fault:
-    time, lasts = round(rng.uniform(0, 6), 3), round(rng.uniform(0.05, 3), 3)
+    lasts = round(rng.choice((0.1, 0.5, 3)) * rng.random(), 3)
     if kind == "cut":
         return Cut(time, lasts, tuple(rng.sample(names, rng.randint(1, len(names) - 1))))
     if kind == "noise":
-        return Noise(time, lasts, *(rng.choice((0, 0.1, 0.4)) for _ in range(3)))
+        return Noise(time, 3 * lasts, *(rng.choice((0, 0.1, 0.4)) for _ in range(3)))
     if kind == "leave":
         return Leave(time, rng.randrange(clients))
     member = LEAD if kind == "crash of the lead" else rng.choice(members)
-    return Crash(time, member, lasts / 2, rng.random() < 0.7, round(rng.random(), 3))
+    return Crash(time, member, lasts, rng.random() < 0.7, round(rng.random(), 3))

@@ -69,7 +69,7 @@ class World:
         for _ in range(times):
             delay = 0.001 + 0.01 * self.rng.random()
             if any(self.rng.random() < noise.late for noise in self.noises):
-                delay += LATE * self.rng.random()
+                delay += LATE * self.rng.random() ** 4  # mostly a little
             self.after(delay, partial(self._deliver, sender, receiver, message))
 
     def _deliver(self, sender: Hashable, receiver: Hashable, message: Any) -> None:

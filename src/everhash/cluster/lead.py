@@ -11,7 +11,6 @@ lead that ends at any moment is replaced by one that starts from the storage.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -98,7 +97,6 @@ class Gathering:
 
     client: Hashable
     write: Write
-    number: int
     questions: dict[int, Any]
     told: dict[int, Any] = field(default_factory=dict)
     asked: float = 0.0
@@ -132,9 +130,9 @@ class Lead:
         """How far each copy is known to be; nobody knows at first."""
         self._sent: dict[Replica, float] = {}
         """When something was last sent to a copy that has to catch up."""
-        self._queue: deque[tuple[Hashable, Write | Pause]] = deque()
+        self._queue: dict[str, tuple[Hashable, Write | Pause]] = {}
+        """Requests that wait, in order; one that is sent again keeps its place."""
         self._gathering: Gathering | None = None
-        self._numbers = 0
         self._paused: tuple[str, float] | None = None
 
     @property
@@ -167,8 +165,8 @@ class Lead:
         match message:
             case Write() | Pause():
                 self._enqueue(sender, message, out)
-            case Resume(request) if self._paused is not None and self._paused[0] == request:
-                self._paused = None
+            case Resume(request):
+                self._resume(request)
             case Where(request):
                 table = self.decider.table
                 out.answers.append((sender, Here(request, self.seq, table)))
@@ -198,27 +196,33 @@ class Lead:
 
     def _enqueue(self, client: Hashable, message: Write | Pause, out: Handled) -> None:
         """Take a request, once; one that was answered gets its answer again."""
-        known = self._answers.get(message.request)
-        if known is not None:
-            out.answers.append((client, Written(message.request, *known)))
+        if self._paused is not None and self._paused[0] == message.request:
+            out.answers.append((client, Paused(message.request, self.seq)))
+            return
+        if message.request in self._answers:
+            self._answer(client, message.request, out)
             return
         if self._gathering is not None and self._gathering.write.request == message.request:
             self._gathering.client = client
             return
-        waiting = [one for one in self._queue if one[1].request != message.request]
-        self._queue = deque([*waiting, (client, message)])
+        self._queue[message.request] = (client, message)
+
+    def _resume(self, request: str) -> None:
+        """End a pause, or let it not begin."""
+        self._queue.pop(request, None)
+        if self._paused is not None and self._paused[0] == request:
+            self._paused = None
 
     def _go_on(self, now: float, out: Handled) -> None:
         """Begin with the next requests, as far as that is possible."""
         while self._queue and self._is_idle():
-            client, message = self._queue.popleft()
+            client, message = self._queue.pop(next(iter(self._queue)))
             if isinstance(message, Pause):
                 self._paused = (message.request, now + PAUSE)
                 out.answers.append((client, Paused(message.request, self.seq)))
                 return
-            self._numbers += 1
             questions = self.decider.questions(message.call)
-            self._gathering = Gathering(client, message, self._numbers, questions)
+            self._gathering = Gathering(client, message, questions)
             self._ask(self._gathering, now, out)
             self._decide_if_told(now, out)
 
@@ -240,13 +244,17 @@ class Lead:
             if shard not in waiting.told:
                 copies = [Replica(shard, copy) for copy in range(self.copies)]
                 asked = copies if again else [self._fresh(shard) or copies[0]]
-                message = Ask(waiting.number, self.seq, question)
+                message = Ask(waiting.write.request, self.seq, question)
                 out.answers.extend((one, message) for one in asked)
 
     def _told(self, sender: Hashable, message: Told | Behind, now: float, out: Handled) -> None:
         assert isinstance(sender, Replica)  # noqa: S101 - only shards are asked
         waiting = self._gathering
-        if waiting is None or message.number != waiting.number or isinstance(message, Behind):
+        if waiting is None or isinstance(message, Behind):
+            return
+        if (
+            message.number != waiting.write.request
+        ):  # asked for another write, maybe by a lead before
             return
         if message.seq == self.seq:
             waiting.told[sender.shard] = message.answer
@@ -257,23 +265,28 @@ class Lead:
         if waiting is None or len(waiting.told) < len(waiting.questions):
             return
         self._gathering = None
-        request = waiting.write.request
+        request, seq = waiting.write.request, self.seq + 1
         try:
-            decision = self.decider.decide(waiting.write.call, waiting.told, self.seq + 1)
+            decision = self.decider.decide(waiting.write.call, waiting.told, seq)
         except EverhashError as error:
-            out.answers.append((waiting.client, Refused(request, error)))
-            return
-        self.seq += 1
-        record = Record(self.seq, request, decision.answer, decision.effects)
-        self._records[self.seq] = record
-        self._answers[request] = (self.seq, decision.answer)
+            decision = Decision(error, {})
+        record = Record(seq, request, decision.answer, decision.effects)
+        self.seq, self._records[seq] = seq, record
+        self._answers[request] = (seq, decision.answer)
         while len(self._answers) > REMEMBERED:
             del self._answers[next(iter(self._answers))]
         out.writes.append(record)
-        out.answers.append((waiting.client, Written(request, self.seq, decision.answer)))
+        self._answer(waiting.client, request, out)
         for replica in self.replicas:
             if self._applied.get(replica) == self._before(replica, self.seq):
                 self._send_next(replica, now, out)
+
+    def _answer(self, client: Hashable, request: str, out: Handled) -> None:
+        """Tell a client what was decided."""
+        seq, answer = self._answers[request]
+        refused = isinstance(answer, EverhashError)
+        reply = Refused(request, answer) if refused else Written(request, seq, answer)
+        out.answers.append((client, reply))
 
     # Delivering
 

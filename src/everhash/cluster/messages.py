@@ -101,8 +101,8 @@ class Applied:
 class Ask:
     """A question to a shard that has applied writes up to `seq` at least."""
 
-    number: int
-    """Comes back with the answer."""
+    number: int | str
+    """Comes back with the answer; the lead asks by the request of a write."""
     seq: int
     question: Any
 
@@ -111,7 +111,7 @@ class Ask:
 class Told:
     """An answer, given by what a shard has after the writes up to `seq`."""
 
-    number: int
+    number: int | str
     seq: int
     table: int
     """Version of the table that the shard knows; who asked by another one asks again."""
@@ -122,5 +122,5 @@ class Told:
 class Behind:
     """A shard has not yet applied what a question needs, only writes up to `seq`."""
 
-    number: int
+    number: int | str
     seq: int

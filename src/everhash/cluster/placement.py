@@ -9,7 +9,7 @@ Entries move in their order of arrival, so that every shard has its own in that 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,9 +50,9 @@ class Table:
 
     version: int
     """Grows with every change."""
-    slots: tuple[int, ...]
+    slots: tuple[int, ...] = field(repr=False)
     """The shard of each slot, which gets its new entries."""
-    target: tuple[int, ...] | None
+    target: tuple[int, ...] | None = field(repr=False)
     """The shard that each slot moves to; None while nothing moves."""
     frontier: int
     """Entries of moving slots with a smaller number of arrival have moved."""
@@ -83,16 +83,15 @@ class Table:
                 f"the cluster has {len(self.born)} shards already, and cannot have {shards}",
                 hint="shards are only added; ask for more of them",
             )
-        target = list(self.slots)
-        counts = np.bincount(self.slots, minlength=shards)
-        for new in range(len(self.born), shards):
-            while counts[new] < SLOTS // shards:
-                giver = int(counts.argmax())
-                target[len(target) - 1 - target[::-1].index(giver)] = new
-                counts[giver] -= 1
-                counts[new] += 1
+        slots: list[list[int]] = [[] for _ in range(shards)]
+        for slot, shard in enumerate(self.slots):
+            slots[shard].append(slot)
+        while len(most := max(slots, key=len)) - len(least := min(slots, key=len)) > 1:
+            least.append(most.pop())
+        target = {slot: shard for shard, some in enumerate(slots) for slot in some}
         born = self.born | dict.fromkeys(range(len(self.born), shards), seq)
-        return Table(self.version + 1, self.slots, tuple(target), 0, born)
+        moving = tuple(target[slot] for slot in range(SLOTS))
+        return Table(self.version + 1, self.slots, moving, 0, born)
 
     def moved_to(self, frontier: int) -> Table:
         """Return the table after all moving entries that arrived before `frontier` have moved."""

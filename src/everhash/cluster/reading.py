@@ -29,27 +29,32 @@ class Reading:
         self._shards, self._table = shards, table
 
     def ask(self) -> list[int]:
-        """Return the shards to ask: those without an answer that counts."""
+        """Return the shards to ask: those that are missing."""
         self.rounds += 1
-        return [shard for shard in self._shards if shard not in self.told]
+        return self.missing
 
     def take(self, shard: int, told: Told) -> None:
-        """Take an answer; one of a later number makes all earlier ones useless."""
-        if told.seq < self.seq:
+        """Take an answer; one of a later number makes all earlier ones useless.
+
+        Late answers to a question that was asked by an older table do not count.
+        """
+        if told.seq < self.seq or told.table < self._table or shard not in self._shards:
             return
-        self.outdated = self.outdated or told.table != self._table
         if told.seq > self.seq:
             self.seq, self.told = told.seq, {}
-        self.told[shard] = told
+        if told.table == self._table:
+            self.told[shard] = told
+        else:
+            self.outdated = True
 
     @property
     def complete(self) -> bool:
         """Whether every shard has answered by the same number."""
-        return not self.outdated and len(self.told) == len(self._shards)
+        return not self.missing
 
     @property
     def missing(self) -> list[int]:
-        """The shards that have not."""
+        """The shards without an answer that counts."""
         return [shard for shard in self._shards if shard not in self.told]
 
     @property
