@@ -35,7 +35,7 @@ line.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from everhash.places import Place, told
 
@@ -71,6 +71,18 @@ class EverhashError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Cross over to another process as it is: constructors take the values, not the message."""
+        return _as_it_was, (type(self), self.args, vars(self))
+
+
+def _as_it_was(kind: type[EverhashError], args: tuple[Any, ...], values: Any) -> EverhashError:
+    """Return an error with what it had in the process that raised it."""
+    error = kind.__new__(kind)
+    error.args = args
+    vars(error).update(values)
+    return error
 
 
 class InputError(EverhashError, ValueError):

@@ -72,6 +72,9 @@ class Matches:
     """One list a query, if asked for."""
     payloads: list[list[Any]] = field(default_factory=list)
     """One list a query, if asked for: the payload of each entry found, None if it has none."""
+    missing: list[int] = field(default_factory=list)
+    """Shards of a cluster that did not answer in time: then this is a part of what there is. Empty
+    unless the cluster was opened with `partial=True`."""
 
     def __len__(self) -> int:
         return len(self.counts)

@@ -71,8 +71,10 @@ class Record:
 class Decider(Protocol):
     """What a lead knows of the collection; it changes when a write is decided."""
 
-    table: Table
-    """Which shards there are, and which of them has an entry."""
+    @property
+    def table(self) -> Table:
+        """Which shards there are, and which of them has an entry."""
+        ...
 
     def questions(self, call: Any) -> dict[int, Any]:
         """Return what has to be asked of which shard before a write can be decided."""

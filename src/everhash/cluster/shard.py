@@ -15,10 +15,15 @@ from everhash.cluster.messages import Applied, Apply, Ask, Behind, Told
 class Entries(Protocol):
     """What a shard keeps."""
 
-    seq: int
-    """The last write that was applied; 0 before the first."""
-    table: int
-    """Version of the table of shards after it."""
+    @property
+    def seq(self) -> int:
+        """The last write that was applied; 0 before the first."""
+        ...
+
+    @property
+    def table(self) -> int:
+        """Version of the table of shards after it."""
+        ...
 
     def answer(self, question: Any) -> Any:
         """Answer a question by the entries there are; errors are answers too."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
@@ -13,6 +14,7 @@ from everhash.collection.formats import Lesson, current_options
 from everhash.collection.recorder import Recorder
 from everhash.index.export import LabelChange
 from everhash.index.refresh import RefreshReport
+from everhash.learn.following import Solved
 from everhash.store.transaction import Transaction
 
 NOWHERE = np.empty(0, np.int64)
@@ -24,7 +26,7 @@ class Changeset:
 
     whole: bool
     """The hasher has learned more than the lessons, and must be written whole."""
-    lessons: list[Lesson] = field(default_factory=list)
+    lessons: list[Lesson | Solved] = field(default_factory=list)
     new_labels: int = 0
     changes: list[LabelChange] = field(default_factory=list)
     codes_lost: NDArray[np.int64] = field(default_factory=lambda: NOWHERE)
@@ -35,6 +37,8 @@ class Changeset:
     """Whether to drop the places of removed entries."""
     refreshed: RefreshReport | None = None
     attached: Blobs = field(default_factory=dict)
+    also: Callable[[Transaction], None] | None = None
+    """Writes what a shard has besides; see `everhash.cluster`."""
 
 
 def write_changeset(transaction: Transaction, recorder: Recorder, changes: Changeset) -> None:
@@ -49,6 +53,8 @@ def write_changeset(transaction: Transaction, recorder: Recorder, changes: Chang
     recorder.write_code_changes(transaction, changes.codes_gained, changes.codes_lost)
     recorder.write_entries(transaction)
     transaction.attach(changes.attached)
+    if changes.also is not None:
+        changes.also(transaction)
     if changes.compact:
         recorder.compact(transaction)
     if changes.refreshed is not None:

@@ -28,7 +28,7 @@ from everhash.collection.learning import (
 )
 from everhash.collection.writing import WriteCall
 from everhash.errors import InputError
-from everhash.index.arrays import Bools
+from everhash.index.arrays import Bools, Counts
 from everhash.index.export import LabelChange
 from everhash.index.stored import CheckedEntries
 from everhash.stream import Labels, as_labels
@@ -186,7 +186,7 @@ class Collection(LabelCalls):
         if not teach and new:
             changes.lessons.append(codeword_lesson(hasher, new))
         if teach:
-            study(hasher, changes, _lesson_of(checked, learns))
+            study(hasher, changes, _lesson_of(checked, learns, places))
         return index.add_checked(checked, taught=learns & teach)
 
     def attach(
@@ -226,11 +226,11 @@ class Collection(LabelCalls):
             return index.forget(places)
 
 
-def _lesson_of(checked: CheckedEntries, learns: Bools) -> Lesson:
-    """Return the lesson of those rows that teach."""
+def _lesson_of(checked: CheckedEntries, learns: Bools, places: Counts) -> Lesson:
+    """Return the lesson of those rows that teach, which get these places."""
     rows, labels = checked.rows, checked.labels
     if learns.all():
-        return Lesson(rows, labels)
+        return Lesson(rows, labels, places=places)
     number, mine = np.cumsum(learns) - 1, learns[labels.rows]
     part = Labels(labels.values, number[labels.rows[mine]], labels.which[mine])
-    return Lesson(rows[learns], part)
+    return Lesson(rows[learns], part, places=places[learns])

@@ -1,7 +1,8 @@
 """What a collection's file holds of the hasher, and of what makes codes.
 
 model      i    the hasher as its own file would hold it, in pieces
-lesson     i    rows learned or forgotten since the model was written, or new labels
+lesson     i    rows learned or forgotten since the model was written, or new labels; in the file of
+                a shard also what its lead has solved
 mapping    i    the mapping that unlabelled entries were encoded with, in pieces
 likeness   0    what makes likeness codes
 
@@ -18,8 +19,11 @@ from numpy.typing import NDArray
 
 from everhash import limits
 from everhash.collection.part_arrays import array_of, narrowed, require, whole_numbers
-from everhash.errors import CollectionFileError, InputError
+from everhash.errors import CollectionFileError, InputError, ModelFileError
 from everhash.index.likeness import Likeness
+from everhash.learn.following import FollowingLearner, Solved
+from everhash.learn.following_file import read_solved, solved_to_arrays
+from everhash.learn.hasher import OnlineHasher
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.learn.views import View
@@ -30,6 +34,8 @@ from everhash.wire.labels import label_from_json, label_to_json
 
 OLD_OPTIONS = {"coding", "keep_features", "certify"}
 """Of a file before version 3."""
+SOLVED = "solved"
+"""Marks a lesson of a shard: what its lead has solved."""
 LABEL_BYTES = 64
 """Bytes that a label's name is taken to need."""
 
@@ -40,6 +46,9 @@ class Lesson(NamedTuple):
     rows: NDArray[np.float32]
     labels: Labels
     forget: bool = False
+    places: NDArray[np.int64] | None = None
+    """The places of the entries that teach it, one a row; None for rows that are no entries. Not
+    written to the file."""
 
 
 def current_options(options: dict[str, Any]) -> dict[str, Any]:
@@ -50,19 +59,36 @@ def current_options(options: dict[str, Any]) -> dict[str, Any]:
     return {**options, "keep_features": keep, "likeness": False}
 
 
-def lesson_bytes(lesson: Lesson, new: int, hasher: StreamHasher) -> int:
+def lesson_bytes(lesson: Lesson | Solved, new: int, hasher: StreamHasher) -> int:
     """Return about how many bytes a lesson adds to a file or, with new labels, to the hasher."""
+    if isinstance(lesson, Solved):
+        return sum(array.nbytes for array in lesson if isinstance(array, np.ndarray))
     return lesson.rows.nbytes + new * (hasher.label_bytes_ + LABEL_BYTES)
 
 
-def pack_lesson(lesson: Lesson) -> bytes:
+def pack_lesson(lesson: Lesson | Solved) -> bytes:
     """Return a lesson as bytes."""
-    rows, labels, forget = lesson
+    if isinstance(lesson, Solved):
+        arrays, about = solved_to_arrays(lesson)
+        return pack(arrays, {SOLVED: about})
+    rows, labels, forget, _ = lesson
     names = [label_to_json(label) for label in labels.values]
-    about = {"forget": names} if forget else names
-    return pack(
-        {"rows": rows, "steps": narrowed(labels.rows), "which": narrowed(labels.which)}, about
-    )
+    columns = {"rows": rows, "steps": narrowed(labels.rows), "which": narrowed(labels.which)}
+    return pack(columns, {"forget": names} if forget else names)
+
+
+def read_lesson_solved(arrays: Arrays, key: PartKey, hasher: StreamHasher) -> Solved | None:
+    """Read a lesson that a shard's lead has solved; None if it is one of rows."""
+    about = about_of(arrays, key)
+    if not isinstance(about, dict) or set(about) != {SOLVED}:
+        return None
+    follows = isinstance(hasher, OnlineHasher) and isinstance(hasher._learner, FollowingLearner)
+    require(follows, key, "only a shard follows a lead")
+    assert isinstance(hasher, OnlineHasher)  # noqa: S101 - for the type checker
+    try:
+        return read_solved(arrays, dict(about[SOLVED]), hasher)
+    except (ModelFileError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise CollectionFileError(f"{key}: {error!s:.80}", hint=DAMAGED) from None
 
 
 def read_lesson(arrays: Arrays, key: PartKey, n_features: int) -> Lesson:

@@ -55,7 +55,8 @@ class LabelCalls(Writing):
             if new and rows is None:
                 changes.lessons.append(codeword_lesson(hasher, new))
             study(hasher, changes, old)
-            study(hasher, changes, None if rows is None else Lesson(rows, labels))
+            lesson = None if rows is None else Lesson(rows, labels, places=places)
+            study(hasher, changes, lesson)
             if hasher.assigns_codewords:
                 changes.codes_lost = index.coded_among(places)
             index.relabel(places, labels, taught=teach)

@@ -119,7 +119,7 @@ def taught_lesson(index: Index, places: Counts) -> Lesson | None:
             "taught cannot be unlearned",
             hint="{option teach=False} changes the entry and leaves what was learned",
         )
-    return Lesson(index.features_at(taught), labels_of(index, taught), forget=True)
+    return Lesson(index.features_at(taught), labels_of(index, taught), True, taught)
 
 
 def learned_again(index: Index, places: Counts) -> Lesson | None:

@@ -25,6 +25,7 @@ from everhash.collection.formats import (
     current_options,
     lesson_bytes,
     read_lesson,
+    read_lesson_solved,
     read_likeness,
     read_mapping,
 )
@@ -44,6 +45,7 @@ from everhash.index.hasher import Hasher
 from everhash.index.index import CODINGS, Index
 from everhash.index.likeness import Likeness
 from everhash.index.state import KEEPING
+from everhash.learn.following import follow
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.peers.model_file import hasher_from_bytes
@@ -51,6 +53,9 @@ from everhash.store.parts import DAMAGED, PartKey, unpack
 from everhash.store.store import Store
 
 KINDS = {"model", "lesson", "mapping", "likeness", "entries", "change", "codes", "features"}
+SHARD = {"shard", "arrivals"}
+"""What the file of a shard has besides; see `everhash.cluster`."""
+OUTGROWN = "it outgrows what the head counts"
 MAX_COUNT = 2**62
 """Counts in a head stay below this, so that adding to them cannot overflow."""
 COUNTS = (
@@ -80,12 +85,12 @@ class Loaded:
     features: FeatureStore
 
 
-def load(store: Store) -> Loaded:
+def load(store: Store, make_index: type[Index] = Index) -> Loaded:
     """Read everything but features, which stay in the file until they are needed."""
     options = check_head(store)
     hasher = load_hasher(store)
     features = FeatureStore(store, hasher.n_features_in_)
-    index = Index(hasher, features=features, **options)
+    index = make_index(hasher, features=features, **options)
     recorder = Recorder(hasher, index, features)
     records = load_records(store, hasher, index, recorder)
     mapping = load_mapping(store, hasher)
@@ -132,7 +137,7 @@ def _check_about(about: dict[str, Any]) -> dict[str, Any]:
 def _check_listing(store: Store) -> None:
     """Check that the names of the parts fit each other and the counts in the head."""
     about, parts = store.about, store.parts
-    require({key.kind for key in parts} <= KINDS, "head", "parts of an unknown kind")
+    require({key.kind for key in parts} <= KINDS | SHARD, "head", "parts of an unknown kind")
     starts = {kind: store.starts(kind) for kind in KINDS}
     counts = {"lesson": about["lessons"], "change": about["changes"]}
     for kind in ("model", "mapping", "lesson", "change", "likeness"):
@@ -168,15 +173,21 @@ def learn_lessons(store: Store, hasher: StreamHasher, known: int) -> None:
         warnings.simplefilter("ignore", CodebookWarning)  # it was given when the rows were learned
         for start in store.starts("lesson")[known:]:
             key = PartKey("lesson", start)
-            lesson = read_lesson(store.read(key), key, hasher.n_features_in_)
+            arrays = store.read(key)
+            if (solved := read_lesson_solved(arrays, key, hasher)) is not None:
+                total += lesson_bytes(solved, 0, hasher)
+                require(total <= store.about["lesson_bytes"], key, OUTGROWN)
+                follow(hasher, solved)  # type: ignore[arg-type]
+                continue
+            lesson = read_lesson(arrays, key, hasher.n_features_in_)
             require(len(lesson.rows) == store.parts[key].rows, key, f"{len(lesson.rows)} rows")
             total += lesson_bytes(lesson, len(hasher.unknown(lesson.labels.values)), hasher)
-            require(total <= store.about["lesson_bytes"], key, "it outgrows what the head counts")
+            require(total <= store.about["lesson_bytes"], key, OUTGROWN)
             _learn_lesson(hasher, lesson)
 
 
 def _learn_lesson(hasher: StreamHasher, lesson: Lesson) -> None:
-    rows, labels, forget = lesson
+    rows, labels, forget, _ = lesson
     try:
         hasher.check_room(labels.values)
         if forget:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from everhash.collection.finding import Looked, Wanted
 from everhash.collection.labels import LabelInfo, label_infos, learned
 from everhash.collection.loading import Loaded, load
 from everhash.index.entries import Entry, Page, check_page
+from everhash.index.index import Index
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.store.store import Store
 from everhash.wire.options import check_text
@@ -35,6 +36,8 @@ class ReadCalls:
                         changes the collection, until its commit is on the disk
         _state_lock     hasher and index in memory; released during a commit, so that searches go on
     """
+
+    _make_index: ClassVar[type[Index]] = Index
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -60,7 +63,7 @@ class ReadCalls:
         if self._loaded is None:
             with self._store.reading():
                 self._store.load_listing()
-                self._loaded = load(self._store)
+                self._loaded = load(self._store, self._make_index)
         return self._loaded
 
     @contextmanager

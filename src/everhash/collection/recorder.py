@@ -28,6 +28,7 @@ from everhash.index.export import LabelChange
 from everhash.index.features import StoredFeatures
 from everhash.index.index import Index
 from everhash.index.likeness import Likeness
+from everhash.learn.following import Solved
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.store.parts import PartKey
@@ -79,7 +80,7 @@ class Recorder:
     # The hasher, and what makes codes
 
     def write_hasher(
-        self, change: Transaction, lessons: list[Lesson], new: int, *, whole: bool
+        self, change: Transaction, lessons: list[Lesson | Solved], new: int, *, whole: bool
     ) -> None:
         """Write lessons with so many new labels, or the hasher once lessons take more bytes.
 
@@ -95,7 +96,8 @@ class Recorder:
             return
         for lesson in lessons:
             key = PartKey("lesson", about["lessons"])
-            change.put(key, len(lesson.rows), pack_lesson(lesson))
+            rows = 0 if isinstance(lesson, Solved) else len(lesson.rows)
+            change.put(key, rows, pack_lesson(lesson))
             about.update(lessons=about["lessons"] + 1, lesson_bytes=total)
 
     def _write_model(self, change: Transaction) -> None:

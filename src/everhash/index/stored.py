@@ -166,10 +166,14 @@ class StoredEntries(EntryState):
         self._labels.clear(places)
         self._table["taught"][places] = False
         if self.hasher.assigns_codewords:
-            entries, rows = self._coded_to_join(), self.features_at(places)
-            entries.insert(rows, places)
-            for place in places.tolist():
-                self._guess(place, place + 1)
+            self._code_again(places)
+
+    def _code_again(self, places: Counts) -> None:
+        """Give entries bits of their own that were known by their labels."""
+        entries, rows = self._coded_to_join(), self.features_at(places)
+        entries.insert(rows, places)
+        for place in places.tolist():
+            self._guess(place, place + 1)
 
     # Removing
 

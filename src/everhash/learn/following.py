@@ -66,7 +66,12 @@ class Publisher:
         self._hasher = hasher
         self._names = list(hasher._names)
         self._counts = _counts(learner_of(hasher))
+        self._publications = learner_of(hasher).served.publications
         learner_of(hasher).served.take_moved()
+
+    def published(self) -> bool:
+        """Whether all labels were solved together since the last call of `take`."""
+        return learner_of(self._hasher).served.publications != self._publications
 
     def take(self) -> Solved:
         """Return what is new since the last call."""
@@ -81,6 +86,7 @@ class Publisher:
             if number >= known or self._names[number] != name
         ]
         self._names, self._counts = list(names), counts
+        self._publications = learner.served.publications
         return _solved(learner, renamed, learner.served.take_moved(), counted)
 
 

@@ -1,0 +1,44 @@
+"""What a write answers, as JSON: so that the lead can remember it for those who ask again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from everhash.cluster.questions import Call
+from everhash.collection.learning import LabelReport, NewLabel
+from everhash.wire.labels import label_from_json, label_to_json
+
+ADDING = ("add", "ingest", "upsert")
+
+
+def written_answer(call: Call, result: Any) -> Any:
+    """Return the answer of a call as JSON; ids that were given need not be told."""
+    if call.name in ADDING:
+        given = _given_ids(call) is not None
+        return {"n": len(result), "first": None if given or not result else result[0]}
+    if isinstance(result, LabelReport):
+        new = [[label_to_json(one.label), [*map(label_to_json, one.near)]] for one in result.new]
+        return {"labelled": result.labelled, "new": new}
+    return result
+
+
+def read_answer(call: Call, answer: Any) -> Any:
+    """Return what a call returns, given its answer; ids that were given are not told again."""
+    if call.name in ADDING:
+        first = answer["first"]
+        return None if first is None else list(range(first, first + answer["n"]))
+    if call.name == "label":
+        new = tuple(
+            NewLabel(label_from_json(label), tuple(map(label_from_json, near)))
+            for label, near in answer["new"]
+        )
+        return LabelReport(answer["labelled"], new)
+    return answer
+
+
+def _given_ids(call: Call) -> Any:
+    """Return the ids that a call gives to its entries."""
+    if "ids" in call.options:
+        return call.options["ids"]
+    place = {"add": 1, "upsert": 1, "ingest": 2}[call.name]
+    return call.arguments[place] if len(call.arguments) > place else None

@@ -1,0 +1,321 @@
+"""What a decided write does to a shard, as bytes: in the lead's storage, and on the way there.
+
+Entries are named by their ids. Every number of arrival, label and feature is decided by the lead,
+so that all copies of a shard, and a shard that applies a write again after a crash, end alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.collection.attachments import KINDS, Blobs
+from everhash.collection.part_arrays import narrowed
+from everhash.index.features import StoredFeatures
+from everhash.learn.following import Solved
+from everhash.learn.following_file import read_solved, solved_to_arrays
+from everhash.learn.hasher import OnlineHasher
+from everhash.store.parts import ABOUT, Arrays, PartKey, about_of, pack, unpack
+from everhash.wire.ids import IdList, plain_ids
+
+Counts = NDArray[np.int64]
+Signs = NDArray[np.int8]
+
+NOBODY: Counts = np.empty(0, np.int64)
+HERE = PartKey("effects", 0)
+
+
+class Labelling(NamedTuple):
+    """The labels of some entries: which entry has which, by number."""
+
+    rows: Counts
+    numbers: Counts
+    taught: NDArray[np.bool_]
+    """Whether the hasher has learned each entry with its labels."""
+
+    def part(self, chosen: Counts) -> Labelling:
+        """Return the labels of some of the entries, which are numbered anew."""
+        position = np.full(len(self.taught), -1)
+        position[chosen] = np.arange(len(chosen))
+        mine = np.flatnonzero(position[self.rows] >= 0)
+        mine = mine[np.argsort(position[self.rows[mine]], kind="stable")]
+        return Labelling(position[self.rows[mine]], self.numbers[mine], self.taught[chosen])
+
+
+class Moved(NamedTuple):
+    """Entries with all they have."""
+
+    ids: IdList
+    arrivals: Counts
+    stored: StoredFeatures
+    labels: Labelling
+    blobs: Blobs
+    """What each has attached, as if their places were 0, 1, 2, …"""
+
+    def __len__(self) -> int:
+        return len(self.arrivals)
+
+    @classmethod
+    def nobody(cls, n_features: int) -> Moved:
+        """Return no entries."""
+        empty = StoredFeatures.room_for((0, n_features))
+        return cls(NOBODY, NOBODY, empty, Labelling(NOBODY, NOBODY, NOBODY.astype(np.bool_)), {})
+
+    @classmethod
+    def joined(cls, parts: list[Moved]) -> Moved:
+        """Return the entries of several parts, one after the other."""
+        starts = np.cumsum([0, *(len(part) for part in parts[:-1])]).tolist()
+        pairs = list(zip(parts, starts, strict=True))
+        ids: IdList = [one for part in parts for one in plain_ids(part.ids)]
+        if all(isinstance(part.ids, np.ndarray) for part in parts):
+            ids = np.array(ids, np.int64)
+        return cls(
+            ids,
+            np.concatenate([part.arrivals for part in parts]),
+            StoredFeatures(
+                np.concatenate([part.stored.halves for part in parts]),
+                np.concatenate([part.stored.scales for part in parts]),
+            ),
+            Labelling(
+                np.concatenate([part.labels.rows + start for part, start in pairs]),
+                np.concatenate([part.labels.numbers for part in parts]),
+                np.concatenate([part.labels.taught for part in parts]),
+            ),
+            {
+                number + KINDS * start: data
+                for part, start in pairs
+                for number, data in part.blobs.items()
+            },
+        )
+
+    def part(self, chosen: Counts) -> Moved:
+        """Return some of the entries."""
+        where = {place: i for i, place in enumerate(chosen.tolist())}
+        ids = self.ids[chosen] if isinstance(self.ids, np.ndarray) else pick(self.ids, chosen)
+        stored = StoredFeatures(self.stored.halves[chosen], self.stored.scales[chosen])
+        blobs = {
+            KINDS * where[n // KINDS] + n % KINDS: data
+            for n, data in self.blobs.items()
+            if n // KINDS in where
+        }
+        return Moved(ids, self.arrivals[chosen], stored, self.labels.part(chosen), blobs)
+
+
+def pick(ids: IdList, chosen: Counts) -> IdList:
+    """Return some of the ids."""
+    if isinstance(ids, np.ndarray):
+        return ids[chosen]
+    return [ids[place] for place in chosen.tolist()]
+
+
+class Part(NamedTuple):
+    """What a write does to the entries of one shard, in this order."""
+
+    summed: IdList = NOBODY
+    """Entries whose rows enter the shard's sums, or leave them."""
+    signs: Counts = NOBODY
+    """+1 or -1 for each of them."""
+    removed: IdList = NOBODY
+    relabelled: IdList = NOBODY
+    labels: Labelling = Labelling(NOBODY, NOBODY, np.empty(0, np.bool_))
+    """Of those; who has none there has none from now on."""
+    attached: IdList = NOBODY
+    blobs: Blobs = {}  # noqa: RUF012 - nobody writes to it
+    """What those get, as if their places were 0, 1, 2, …"""
+    added: Moved | None = None
+    adds_up: bool = False
+    """Whether rows of added entries that were taught enter the shard's sums."""
+    loose: StoredFeatures | None = None
+    """Rows that are no entries and enter the sums, or leave them."""
+    sign: int = 1
+
+
+class Common(NamedTuple):
+    """What a write does to every shard."""
+
+    solved: Solved
+    arrived: int
+    """Entries that have ever been added, on all shards."""
+    table: int
+    """Version of the table of shards."""
+    direction: NDArray[np.float32] | None = None
+    """Of likeness codes, when it is settled."""
+    renamed: bool = False
+    """Whether entries have to be grouped anew: labels have other names, or are gone."""
+    rebase: bool = False
+    """Whether unlabelled entries, of which there are none, are coded by the newest mapping."""
+    refresh: bool = False
+    """Whether unlabelled entries are brought up to date with the newest mapping."""
+
+
+class Start(NamedTuple):
+    """What a new shard begins with."""
+
+    model: bytes
+    """A follower's file."""
+    arrived: int
+    table: int
+    direction: NDArray[np.float32]
+    """Zeros while it is not settled."""
+    mapping: bytes
+    """That unlabelled entries are coded by; empty if there have been none."""
+
+
+# As bytes
+
+
+def pack_start(start: Start) -> bytes:
+    """Return what a shard begins with as bytes."""
+    arrays: Arrays = {
+        "model": np.frombuffer(start.model, np.uint8),
+        "mapping": np.frombuffer(start.mapping, np.uint8),
+        "direction": start.direction,
+    }
+    return pack(arrays, {"kind": "start", "arrived": start.arrived, "table": start.table})
+
+
+def pack_common(common: Common) -> bytes:
+    """Return what a write does to every shard as bytes."""
+    arrays, solved = solved_to_arrays(common.solved)
+    about = common._asdict() | {"kind": "write", "solved": solved}
+    del about["direction"]
+    if common.direction is not None:
+        arrays["direction"] = common.direction
+    return pack(arrays, about)
+
+
+def kind_of(data: bytes) -> str:
+    """Return whether effects are those of a "start" or of a "write"."""
+    return str(about_of(unpack(data, HERE), HERE)["kind"])
+
+
+def read_start(data: bytes) -> Start:
+    """Read what a shard begins with."""
+    arrays = unpack(data, HERE)
+    about = about_of(arrays, HERE)
+    model, mapping = (arrays[name].tobytes() for name in ("model", "mapping"))
+    return Start(model, about["arrived"], about["table"], arrays["direction"], mapping)
+
+
+def read_common(data: bytes, hasher: OnlineHasher) -> Common:
+    """Read what a write does to every shard, by the follower that it is for."""
+    arrays = unpack(data, HERE)
+    about: dict[str, Any] = dict(about_of(arrays, HERE))
+    del about["kind"]
+    solved = read_solved(arrays, about.pop("solved"), hasher)
+    return Common(solved=solved, direction=arrays.get("direction"), **about)
+
+
+def pack_part(part: Part) -> bytes:
+    """Return what a write does to one shard as bytes."""
+    arrays: Arrays = {"signs": part.signs}
+    about: dict[str, Any] = {"adds_up": part.adds_up, "sign": part.sign}
+    for name in ("summed", "removed", "relabelled", "attached"):
+        _pack_ids(name, getattr(part, name), arrays, about)
+    _pack_labels("labels", part.labels, arrays)
+    _pack_blobs("blobs", part.blobs, arrays)
+    if part.loose is not None:
+        arrays |= {"loose_halves": part.loose.halves, "loose_scales": part.loose.scales}
+    if part.added is not None:
+        _pack_moved(part.added, arrays, about)
+    return pack(arrays, about)
+
+
+def read_part(data: bytes) -> Part:
+    """Read what a write does to one shard."""
+    arrays = unpack(data, HERE)
+    about = about_of(arrays, HERE)
+    loose = None
+    if "loose_halves" in arrays:
+        loose = StoredFeatures(arrays["loose_halves"], arrays["loose_scales"])
+    ids = {
+        name: _read_ids(name, arrays, about)
+        for name in ("summed", "removed", "relabelled", "attached")
+    }
+    return Part(
+        **ids,
+        signs=arrays["signs"],
+        labels=_read_labels("labels", arrays),
+        blobs=_read_blobs("blobs", arrays),
+        added=_read_moved(arrays, about) if "arrivals" in arrays else None,
+        adds_up=about["adds_up"],
+        loose=loose,
+        sign=about["sign"],
+    )
+
+
+def _pack_moved(moved: Moved, arrays: Arrays, about: dict[str, Any]) -> None:
+    _pack_ids("ids", moved.ids, arrays, about)
+    _pack_labels("added", moved.labels, arrays)
+    _pack_blobs("carried", moved.blobs, arrays)
+    arrays |= {"arrivals": moved.arrivals}
+    arrays |= {"halves": moved.stored.halves, "scales": moved.stored.scales}
+
+
+def _read_moved(arrays: Arrays, about: dict[str, Any]) -> Moved:
+    return Moved(
+        _read_ids("ids", arrays, about),
+        arrays["arrivals"],
+        StoredFeatures(arrays["halves"], arrays["scales"]),
+        _read_labels("added", arrays),
+        _read_blobs("carried", arrays),
+    )
+
+
+def _pack_ids(name: str, ids: IdList, arrays: Arrays, about: dict[str, Any]) -> None:
+    if isinstance(ids, np.ndarray):
+        arrays[f"{name}_ids"] = ids
+    else:
+        about[f"{name}_ids"] = plain_ids(ids)
+
+
+def _read_ids(name: str, arrays: Arrays, about: dict[str, Any]) -> IdList:
+    found: IdList = arrays[key] if (key := f"{name}_ids") in arrays else about[key]
+    return found
+
+
+def _pack_labels(name: str, labels: Labelling, arrays: Arrays) -> None:
+    arrays[f"{name}_rows"] = narrowed(labels.rows)
+    arrays[f"{name}_numbers"] = narrowed(labels.numbers)
+    arrays[f"{name}_taught"] = labels.taught.astype(np.uint8)
+
+
+def _read_labels(name: str, arrays: Arrays) -> Labelling:
+    rows, numbers = (arrays[f"{name}_{part}"].astype(np.int64) for part in ("rows", "numbers"))
+    return Labelling(rows, numbers, arrays[f"{name}_taught"].astype(np.bool_))
+
+
+def _pack_blobs(name: str, blobs: Blobs, arrays: Arrays) -> None:
+    """Pack blobs one after the other; what has length -1 is deleted."""
+    lengths = [-1 if data is None else len(data) for data in blobs.values()]
+    arrays[f"{name}_numbers"] = np.array(list(blobs), np.int64)
+    arrays[f"{name}_lengths"] = np.array(lengths, np.int64)
+    whole = b"".join(data for data in blobs.values() if data is not None)
+    arrays[f"{name}_bytes"] = np.frombuffer(whole, np.uint8)
+
+
+def _read_blobs(name: str, arrays: Arrays) -> Blobs:
+    whole, start, blobs = arrays[f"{name}_bytes"].tobytes(), 0, {}
+    pairs = zip(arrays[f"{name}_numbers"].tolist(), arrays[f"{name}_lengths"].tolist(), strict=True)
+    for number, length in pairs:
+        blobs[number] = None if length < 0 else whole[start : start + length]
+        start += max(0, length)
+    return blobs
+
+
+def pack_effects(common: bytes, part: bytes) -> bytes:
+    """Return both parts of what a write does to a shard as one."""
+    arrays: Arrays = {
+        "common": np.frombuffer(common, np.uint8),
+        "part": np.frombuffer(part, np.uint8),
+    }
+    return pack(arrays, {"kind": "write"})
+
+
+def read_effects(data: bytes) -> tuple[bytes, bytes]:
+    """Return both parts again; the second is empty if no entry of the shard is concerned."""
+    arrays = unpack(data, HERE)
+    assert ABOUT in arrays  # noqa: S101 - `pack_effects` has written them
+    return arrays["common"].tobytes(), arrays["part"].tobytes()

@@ -1,0 +1,203 @@
+"""Answers of shards joined to one: what one machine with all entries would have answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.cluster.questions import Found, Nearest, PagePart
+from everhash.collection.labels import LabelInfo
+from everhash.index.entries import Page
+from everhash.index.refresh import RefreshReport
+from everhash.matches import Matches
+
+Counts = NDArray[np.int64]
+DISTANCES = ("asymmetric", "hamming")
+"""Ways of searching whose best score is the smallest."""
+SUMMED = ("entries", "labelled", "unlabelled", "coded", "unrefreshable", "stale_bits", "bytes")
+"""Counts of a shard that add up."""
+
+
+def merge_found(found: list[Found], k: int | None, missing: list[int]) -> Matches:
+    """Return the k best entries of all shards; all of them within a radius, if k is None."""
+    first, arrivals = found[0].matches, _wide([part.arrivals for part in found])
+    scores = _wide([part.matches.scores for part in found])
+    likeness = _wide([part.matches.likeness for part in found])
+    there = arrivals >= 0
+    order = _order(scores, likeness, arrivals, first.by)
+    counts = there.sum(axis=1)
+    if k is None:
+        width = int(counts.max(initial=0))
+    else:
+        width = min(k, arrivals.shape[1])
+        counts = np.minimum(counts, width)
+    order = order[:, :width]
+
+    def best(column: NDArray[Any]) -> NDArray[Any]:
+        return np.take_along_axis(column, order, axis=1)
+
+    def lists(of: Callable[[Matches], list[list[Any]]]) -> list[list[Any]]:
+        parts = [of(part.matches) for part in found]
+        if not any(parts):
+            return []
+        table = _wide(
+            [_as_table(part, one.arrivals) for part, one in zip(parts, found, strict=True)]
+        )
+        rows = best(table)
+        return [rows[i, :n].tolist() for i, n in enumerate(counts.tolist())]
+
+    return Matches(
+        ids=_ids(best(_wide([part.matches.ids.astype(object) for part in found]))),
+        scores=best(scores),
+        likeness=best(likeness),
+        labels=best(_wide([part.matches.labels for part in found])),
+        guesses=best(_wide([part.matches.guesses for part in found])),
+        counts=counts,
+        novelty=first.novelty,
+        by=first.by,
+        explanations=lists(lambda matches: matches.explanations),
+        payloads=lists(lambda matches: matches.payloads),
+        missing=missing,
+    )
+
+
+def _wide(tables: list[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate(tables, axis=1)
+
+
+def _as_table(rows: list[list[Any]], arrivals: Counts) -> NDArray[Any]:
+    """Return one list a query as a table that is padded with None."""
+    table = np.full(arrivals.shape, None, object)
+    for i, row in enumerate(rows):
+        for j, value in enumerate(row):
+            table[i, j] = value
+    return table
+
+
+def _order(
+    scores: NDArray[np.float32], likeness: NDArray[np.float32], arrivals: Counts, by: list[str]
+) -> Counts:
+    """Return each query's entries from the best on: ties by likeness, then by arrival."""
+    rising = np.array([way in DISTANCES for way in by], np.bool_)[:, None]
+    keys = np.where(rising, scores, -scores)
+    alike = np.where(np.isnan(likeness) | rising, np.float32(0), -likeness)
+    absent = arrivals < 0
+    order: Counts = np.lexsort((arrivals, alike, keys, absent), axis=1)
+    return order
+
+
+def _ids(table: NDArray[Any]) -> NDArray[Any]:
+    """Return ids as a search has them: numbers if all of them are, and none is missing."""
+    if all(isinstance(value, int) for value in table.flat):
+        return table.astype(np.int64)
+    return table
+
+
+def join_queries(parts: list[tuple[Counts, Matches]], n: int) -> Matches:
+    """Return results of some queries each as results of all, by the numbers of the queries."""
+    width = max((part.ids.shape[1] for _, part in parts), default=0)
+
+    def column(name: str, fill: Any, dtype: Any) -> NDArray[Any]:
+        table = np.full((n, width), fill, dtype)
+        for rows, part in parts:
+            values = getattr(part, name)
+            table[rows, : values.shape[1]] = values
+        return table
+
+    def flat(name: str, dtype: Any) -> NDArray[Any]:
+        values = np.zeros(n, dtype)
+        for rows, part in parts:
+            values[rows] = getattr(part, name)
+        return values
+
+    def lists(name: str) -> list[Any]:
+        values: list[Any] = [None] * n
+        for rows, part in parts:
+            for row, value in zip(rows.tolist(), getattr(part, name), strict=False):
+                values[row] = value
+        return values if any(getattr(part, name) for _, part in parts) else []
+
+    return Matches(
+        ids=_ids(column("ids", None, object)),
+        scores=column("scores", np.nan, np.float32),
+        likeness=column("likeness", np.nan, np.float32),
+        labels=column("labels", None, object),
+        guesses=column("guesses", None, object),
+        counts=flat("counts", np.int64),
+        novelty=flat("novelty", np.float32),
+        by=lists("by"),
+        explanations=lists("explanations"),
+        payloads=lists("payloads"),
+        missing=sorted({shard for _, part in parts for shard in part.missing}),
+    )
+
+
+def asks_for_something_else(told: list[Nearest]) -> NDArray[np.bool_]:
+    """Return which queries are nearest to an entry without a label that was learned."""
+    cosines = np.stack([part.cosines for part in told])
+    arrivals = np.stack([part.arrivals for part in told])
+    best = np.lexsort((arrivals, -cosines), axis=0)[0]
+    learned = np.stack([part.learned for part in told])[best, np.arange(len(best))]
+    novel: NDArray[np.bool_] = told[0].asked & ~learned
+    return novel
+
+
+def merge_pages(parts: list[PagePart], limit: int, *, by_text: bool, arrived: int) -> Page:
+    """Return the first entries of all shards, and where to go on.
+
+    Where a text is looked for, what comes next is the entry after the last one, as nobody has
+    looked further.
+    """
+    found = sorted(
+        (
+            (arrival, entry)
+            for part in parts
+            for arrival, entry in zip(part.arrivals, part.entries, strict=True)
+        ),
+        key=lambda pair: pair[0],
+    )
+    page, rest = found[:limit], found[limit:]
+    entries = [entry for _, entry in page]
+    if by_text:
+        after = page[-1][0] + 1 if len(page) == limit else arrived
+        return Page(entries, after if after < arrived else None)
+    later = [part.next for part in parts if part.next is not None]
+    later += [arrival for arrival, _ in rest[:1]]
+    return Page(entries, min(later) if later else None)
+
+
+def merge_labels(parts: list[list[LabelInfo]]) -> list[LabelInfo]:
+    """Return labels with the entries of all shards."""
+    return [
+        replace(same[0], entries=sum(one.entries for one in same))
+        for same in zip(*parts, strict=True)
+    ]
+
+
+def merge_reports(reports: list[RefreshReport]) -> RefreshReport:
+    """Return what all shards have refreshed together; they do so at the same time."""
+    first = reports[0]
+    values = {
+        name: sum(getattr(report, name) for report in reports)
+        for name in vars(first)
+        if name not in ("seconds", "dry_run")
+    }
+    return replace(first, **values, seconds=max(report.seconds for report in reports))
+
+
+def merge_stats(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the stats of all shards as those of one collection."""
+    stats = dict(parts[0])
+    for name in SUMMED:
+        stats[name] = sum(part[name] for part in parts)
+    fullest = max(parts, key=lambda part: int(part["entries"]))
+    some = stats["entries"] > 0
+    for name in ("labels", "cycles", "width", "hasher_version"):
+        stats[name] = fullest[name] if some else parts[0][name]
+    versions = [part["mapping_version"] for part in parts if part["mapping_version"] is not None]
+    stats["mapping_version"] = versions[0] if versions else None
+    return stats

@@ -1,0 +1,57 @@
+"""A lead and a shard with their storage: what Ray runs, and what tests run without it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+
+from everhash.cluster.lead import Lead
+from everhash.cluster.lead_file import LeadFile
+from everhash.cluster.shard import Shard
+from everhash.cluster.shard_entries import ShardEntries
+
+
+class LeadProcess:
+    """A lead, and the file that it starts from."""
+
+    def __init__(self, file: LeadFile) -> None:
+        self.file = file
+        self.lead: Lead = file.lead()
+
+    def handle(self, sender: Hashable, message: Any, now: float) -> list[tuple[Hashable, Any]]:
+        """Return whom to tell what, after the storage has what must be there."""
+        return self._carried_out(self.lead.handle(sender, message, now))
+
+    def tick(self, now: float) -> list[tuple[Hashable, Any]]:
+        """The same because time has passed."""
+        return self._carried_out(self.lead.tick(now))
+
+    def _carried_out(self, handled: Any) -> list[tuple[Hashable, Any]]:
+        for record in handled.writes:
+            self.file.append(record, self.lead)
+        answers: list[tuple[Hashable, Any]] = handled.answers
+        return answers
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()
+
+
+class ShardProcess:
+    """One copy of a shard, and its file."""
+
+    def __init__(self, path: Path | None, durability: str = "commit") -> None:
+        self.entries = ShardEntries(path, durability)
+        self._shard = Shard(self.entries)
+
+    def handle(self, message: Any, now: float) -> Any:
+        """Return the answer, after the storage has what must be there."""
+        handled = self._shard.handle(message, now)
+        for write in handled.writes:
+            self.entries.carry_out(write)
+        return handled.answers[0]
+
+    def close(self) -> None:
+        """Close the file."""
+        self.entries.close()

@@ -1,0 +1,140 @@
+"""What can be asked of a shard, and what it tells."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.index.entries import Entry
+from everhash.matches import Matches
+from everhash.wire.ids import IdList
+
+Counts = NDArray[np.int64]
+
+
+class Find(NamedTuple):
+    """Which of these entries are there, with all they have?"""
+
+    ids: IdList
+    blobs: bool = False
+    """Whether what they have attached is wanted too."""
+
+
+class Having(NamedTuple):
+    """Which entries have a label, given by its number?"""
+
+    label: int
+
+
+class Moving(NamedTuple):
+    """Which are the first entries of these slots that have not moved?"""
+
+    slots: Counts
+    frontier: int
+    """They arrived then or later."""
+    limit: int
+
+
+class OwnSums(NamedTuple):
+    """What are the products of the rows that the shard has summed up?"""
+
+
+class CodedBy(NamedTuple):
+    """By which mapping are unlabelled entries coded?"""
+
+
+class Call(NamedTuple):
+    """What does this call of a collection return?"""
+
+    name: str
+    arguments: tuple[Any, ...]
+    options: dict[str, Any]
+
+
+class Search(NamedTuple):
+    """Which entries does a search find, among those with these ids that the shard has?"""
+
+    call: Call
+    ids: IdList | None = None
+    """None searches all."""
+
+
+class Named(NamedTuple):
+    """What does this call return for those of these entries that the shard has?"""
+
+    name: str
+    ids: IdList
+
+
+class LastRefresh(NamedTuple):
+    """What did the last refresh do?"""
+
+
+class Look(NamedTuple):
+    """Which entry is the nearest to each of these rows, for those that resemble nothing learned?"""
+
+    rows: NDArray[np.float32]
+
+
+class ReadPage(NamedTuple):
+    """Which entries come next in order of arrival?"""
+
+    start: int
+    limit: int
+    stop: int | None
+    options: dict[str, Any]
+
+
+class All(NamedTuple):
+    """Several questions."""
+
+    questions: tuple[Any, ...]
+
+
+# Answers
+
+NEVER, REMOVED, THERE = 0, 1, 2
+"""Of an id: no entry has had it, one had it, one has it."""
+
+
+class Found(NamedTuple):
+    """What a shard has found."""
+
+    matches: Matches
+    arrivals: Counts
+    """(n, k) when each entry arrived, among those of all shards."""
+    status: Counts | None
+    """Of the ids that were given, if any."""
+
+
+class NamedValues(NamedTuple):
+    """What a shard has of some entries."""
+
+    status: Counts
+    """Of each id."""
+    values: list[Any]
+    """Of those that are there, in the order of the ids."""
+
+
+class Nearest(NamedTuple):
+    """The nearest entry of each query by likeness."""
+
+    asked: NDArray[np.bool_]
+    """(n,) whether the query resembles nothing that was learned, so that the answer counts."""
+    cosines: NDArray[np.float32]
+    arrivals: Counts
+    learned: NDArray[np.bool_]
+    """Whether the entry has a label that was learned."""
+
+
+class PagePart(NamedTuple):
+    """Some of a shard's entries in order of arrival."""
+
+    entries: list[Entry]
+    arrivals: list[int]
+    next: int | None
+    """When the one after them arrived; None if there is none."""
+    arrived: int
+    """Entries that have ever been added, on all shards."""

@@ -1,0 +1,241 @@
+"""The entries of a shard, as the rules of a shard see them; see `shard` and `questions`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from everhash.cluster.effects import Labelling, Moved, kind_of, pick, read_start
+from everhash.cluster.messages import Apply
+from everhash.cluster.placement import slots_of
+from everhash.cluster.questions import (
+    NEVER,
+    THERE,
+    All,
+    Call,
+    CodedBy,
+    Find,
+    Found,
+    Having,
+    LastRefresh,
+    Look,
+    Moving,
+    Named,
+    NamedValues,
+    Nearest,
+    OwnSums,
+    PagePart,
+    ReadPage,
+    Search,
+)
+from everhash.cluster.questions import REMOVED as WAS_REMOVED
+from everhash.cluster.shard_collection import ShardCollection
+from everhash.collection.attachments import blobs_at
+from everhash.collection.formats import pack_mapping
+from everhash.errors import EverhashError
+from everhash.index.arrays import Counts
+from everhash.index.columns import REMOVED
+from everhash.index.index import Index
+from everhash.index.refresh import RefreshReport
+from everhash.index.ways.auto import FAMILIAR
+from everhash.index.ways.likeness import ByLikeness
+from everhash.index.ways.query import Query
+from everhash.index.ways.way import Scope
+from everhash.learn.following import FollowingLearner
+from everhash.learn.hasher import OnlineHasher
+from everhash.wire.ids import IdList, as_ids
+
+
+class ShardEntries:
+    """A shard's collection, opened if it is there, begun with the first write if not.
+
+    Args:
+        path: of its file; None keeps it in memory.
+        durability: see `everhash.create`.
+    """
+
+    def __init__(self, path: Path | None, durability: str = "commit") -> None:
+        self._path, self._durability = path, durability
+        self.collection: ShardCollection | None = None
+        if path is not None and path.exists():
+            self.collection = ShardCollection.open_shard(path, durability)
+
+    @property
+    def seq(self) -> int:
+        """The last write that was applied; 0 before the first."""
+        return 0 if self.collection is None else self.collection.state.seq
+
+    @property
+    def table(self) -> int:
+        """Version of the table of shards after it."""
+        return 0 if self.collection is None else self.collection.state.table
+
+    def begins_with(self, effects: Any) -> bool:
+        """Whether an empty shard may begin with these effects."""
+        return effects is not None and kind_of(effects) == "start"
+
+    def carry_out(self, write: Apply) -> None:
+        """Put a write on the storage, and into memory."""
+        if self.collection is None:
+            start = read_start(write.effects)
+            self.collection = ShardCollection.begin(self._path, write.seq, start, self._durability)
+        else:
+            self.collection.apply(write.seq, write.effects)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self.collection is not None:
+            self.collection.close()
+
+    # Answering
+
+    def answer(self, question: Any) -> Any:
+        """Answer a question; an error that a caller should get is an answer too."""
+        assert self.collection is not None  # noqa: S101 - the rules ask only who has begun
+        try:
+            return _answer(self.collection, question)
+        except EverhashError as error:
+            return error
+
+
+def _answer(collection: ShardCollection, question: Any) -> Any:
+    return ANSWERS[type(question)](collection, question)
+
+
+def _all(collection: ShardCollection, question: All) -> list[Any]:
+    return [_answer(collection, one) for one in question.questions]
+
+
+def _call(collection: ShardCollection, question: Call) -> Any:
+    return getattr(collection, question.name)(*question.arguments, **question.options)
+
+
+def _find(collection: ShardCollection, question: Find) -> Moved:
+    there = collection.has(question.ids)
+    places = collection.find(as_ids(question.ids))[there]
+    return _known(collection, np.sort(places), blobs=question.blobs)
+
+
+def _status(collection: ShardCollection, ids: IdList) -> Counts:
+    """Return for each id whether an entry has it, or had it."""
+    known = collection.find(ids) >= 0
+    return np.where(collection.has(ids), THERE, np.where(known, WAS_REMOVED, NEVER))
+
+
+def _named(collection: ShardCollection, question: Named) -> NamedValues:
+    status = _status(collection, question.ids)
+    there = pick(question.ids, np.flatnonzero(status == THERE))
+    values = [] if question.name == "has" else list(getattr(collection, question.name)(there))
+    return NamedValues(status, values)
+
+
+def _last_refresh(collection: ShardCollection, _: LastRefresh) -> RefreshReport:
+    return collection.index.last_refresh
+
+
+def _having(collection: ShardCollection, question: Having) -> Moved:
+    places = collection.index.places_with(np.array([question.label]))
+    return _known(collection, places, blobs=False)
+
+
+def _moving(collection: ShardCollection, question: Moving) -> Moved:
+    first = int(np.searchsorted(collection.arrivals.rows, question.frontier))
+    places = first + np.flatnonzero(collection.index.label_column[first:] != REMOVED)
+    ids = collection.index.ids_at(places)
+    moving = places[np.isin(slots_of(ids), question.slots)][: question.limit]
+    return _known(collection, moving, blobs=True)
+
+
+def _known(collection: ShardCollection, places: Counts, *, blobs: bool) -> Moved:
+    """Return entries with all they have, in order of arrival."""
+    index = collection.index
+    rows, numbers = index.label_pairs(places)
+    taught = index.taught_column[places].copy() if len(places) else np.empty(0, np.bool_)
+    return Moved(
+        index.ids_at(places),
+        collection.arrivals.rows[places].copy(),
+        collection.stored_at(places),
+        Labelling(rows, numbers, taught),
+        blobs_at(collection.store, places) if blobs and len(places) else {},
+    )
+
+
+def _products(collection: ShardCollection, _: OwnSums) -> Any:
+    hasher = collection.hasher
+    assert isinstance(hasher, OnlineHasher)  # noqa: S101 - a shard begins with one
+    learner = hasher._learner
+    assert isinstance(learner, FollowingLearner)  # noqa: S101 - and that follows
+    own = learner.memory.own
+    return None if own is None else own.gram
+
+
+def _coded_by(collection: ShardCollection, _: CodedBy) -> bytes:
+    mapping = collection.index.coded_by
+    return b"" if mapping is None else pack_mapping(mapping)
+
+
+def _search(collection: ShardCollection, question: Search) -> Found:
+    (name, arguments, options), ids = question
+    status = None
+    if ids is not None:
+        status = _status(collection, ids)
+        options = {**options, "ids": pick(ids, np.flatnonzero(status == THERE))}
+    matches = getattr(collection, name)(*arguments, **options)
+    found = np.arange(matches.ids.shape[1]) < matches.counts[:, None]
+    arrivals = np.full(matches.ids.shape, -1, np.int64)
+    if found.any():
+        places = collection.find(as_ids(matches.ids[found].tolist()))
+        arrivals[found] = collection.arrivals.rows[places]
+    return Found(matches, arrivals, status)
+
+
+def _look(collection: ShardCollection, question: Look) -> Nearest:
+    """Look for the nearest entries as a search by "auto" does."""
+    index: Index = collection.index
+    query = Query(index, question.rows, exact=False)
+    asked = query.novelty > FAMILIAR
+    n = len(asked)
+    cosines, arrivals = np.full(n, -np.inf, np.float32), np.full(n, np.iinfo(np.int64).max)
+    learned = np.zeros(n, np.bool_)
+    if asked.any() and len(index):
+        some = query.part(asked)
+        with collection.in_file():
+            found = ByLikeness(some).nearest(1, Scope())
+        shares, numbers = some.posterior.probabilities, found.numbers[:, 0]
+        cosines[asked] = found.scores[:, 0]
+        arrivals[asked] = collection.arrivals.rows[found.places[:, 0]]
+        if shares.shape[1]:
+            chosen = shares[np.arange(len(numbers)), np.maximum(numbers, 0)]
+            learned[asked] = (numbers >= 0) & (chosen > 0)
+    return Nearest(asked, cosines, arrivals, learned)
+
+
+def _page(collection: ShardCollection, question: ReadPage) -> PagePart:
+    arrivals = collection.arrivals.rows
+    start = int(np.searchsorted(arrivals, question.start))
+    stop = None if question.stop is None else int(np.searchsorted(arrivals, question.stop))
+    page = collection.page(start, question.limit, stop, **question.options)
+    places = collection.find(as_ids([entry.id for entry in page.entries]))
+    after = None if page.next is None else int(arrivals[page.next])
+    arrived = collection.state.arrived
+    return PagePart(page.entries, arrivals[places].tolist(), after, arrived)
+
+
+ANSWERS: dict[type, Callable[[ShardCollection, Any], Any]] = {
+    All: _all,
+    Call: _call,
+    CodedBy: _coded_by,
+    Find: _find,
+    Having: _having,
+    LastRefresh: _last_refresh,
+    Look: _look,
+    Moving: _moving,
+    Named: _named,
+    OwnSums: _products,
+    ReadPage: _page,
+    Search: _search,
+}
+"""How each question is answered."""

@@ -1,0 +1,83 @@
+"""A cluster in one process, without Ray: the real lead and the real shards, one call at a time."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+from everhash.cluster.asking import Asker
+from everhash.cluster.collection import ClusterCollection
+from everhash.cluster.lead import Replica
+from everhash.cluster.lead_file import LeadFile
+from everhash.cluster.messages import Ask, Behind, Told
+from everhash.cluster.processes import LeadProcess, ShardProcess
+from everhash.learn.hasher import OnlineHasher
+
+
+class InProcess:
+    """Members that are called directly."""
+
+    def __init__(
+        self, folder: Path | None, hasher: OnlineHasher, shards: int, copies: int = 1
+    ) -> None:
+        self._folder, self.copies = folder, copies
+        path = None if folder is None else folder / "lead.ever"
+        self.lead = LeadProcess(LeadFile.create(path, hasher, shards, copies, "none"))
+        self.shards: dict[Replica, ShardProcess] = {}
+        self._settle()
+
+    def _shard(self, replica: Replica) -> ShardProcess:
+        if replica not in self.shards:
+            path = None
+            if self._folder is not None:
+                path = self._folder / f"shard-{replica.shard}-{replica.copy}.ever"
+            self.shards[replica] = ShardProcess(path, "none")
+        return self.shards[replica]
+
+    def restart(self) -> None:
+        """End all members and start them from their files."""
+        assert self._folder is not None
+        self.lead.close()
+        for shard in self.shards.values():
+            shard.close()
+        self.shards = {}
+        self.lead = LeadProcess(LeadFile.open(self._folder / "lead.ever", "none"))
+        self._settle()
+
+    def _settle(self) -> None:
+        self._run(deque(self.lead.tick(time.monotonic())))
+
+    def _run(self, messages: deque[tuple[Any, Any]]) -> Any:
+        """Deliver messages until nobody has anything to say; return what the client is told."""
+        answer = None
+        while messages:
+            to, message = messages.popleft()
+            if not isinstance(to, Replica):
+                answer = message
+                continue
+            told = self._shard(to).handle(message, time.monotonic())
+            messages.extend(self.lead.handle(to, told, time.monotonic()))
+        return answer
+
+    def tell_lead(self, message: Any, seconds: float) -> Any:
+        """See `Members`."""
+        return self._run(deque(self.lead.handle("client", message, time.monotonic())))
+
+    def ask(self, asked: dict[Replica, Ask], seconds: float) -> dict[Replica, Told | Behind]:
+        """See `Members`."""
+        return {one: self._shard(one).handle(ask, 0.0) for one, ask in asked.items()}
+
+    def close(self) -> None:
+        """Close all files."""
+        self.lead.close()
+        for shard in self.shards.values():
+            shard.close()
+
+
+def in_process(folder: Path | None = None, shards: int = 3, **options: Any) -> ClusterCollection:
+    """Return a new collection on a cluster in this process."""
+    hasher = OnlineHasher(**{"bits": 16, **options}).begin(64)
+    members = InProcess(folder, hasher, shards)
+    return ClusterCollection(Asker(members, partial=False, patience=20), "a cluster")
