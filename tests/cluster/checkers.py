@@ -14,7 +14,7 @@ from tests.cluster.toy import Entry, Sums, ToyEntries
 
 
 def check_writes(history: History, records: list[Record]) -> None:
-    """Acknowledged writes are there once, refused ones not at all, unknown ones once at the most."""
+    """Acknowledged writes are there once, refused ones not at all, unknown ones at most once."""
     found: dict[str, Record] = {}
     for record in records:
         demand(record.request not in found, "a request is written once", record)
@@ -49,9 +49,7 @@ def _check_entries(read: Read, snapshot: Snapshot) -> None:
         wanted = sorted(expected.values())
         demand(sorted(found) == wanted, "a read equals the model", f"{read}, not {wanted}")
         return
-    known = [
-        entry for entry in expected.values() if snapshot.where[entry.id] not in read.missing
-    ]
+    known = [entry for entry in expected.values() if snapshot.where[entry.id] not in read.missing]
     demand(
         sorted(found) == sorted(known),
         "a read of a part has all but the missing shards",
@@ -82,7 +80,7 @@ def check_shards(
         homes = table.homes(np.array([entry.id for entry in entries], np.int64)).tolist()
         demand(set(homes) <= {shard}, "an entry is where the table says", f"{shard}: {entries}")
         found += entries
-        sums = Sums(sums.total + one.sums.total, sums.count + one.sums.count)
+        sums = Sums(sums.total + one.sums.total, sums.rows + one.sums.rows)
     wanted = sorted(model.last.entries.values())
     demand(sorted(found) == wanted, "every entry is on one shard", f"{found}, not {wanted}")
     demand(

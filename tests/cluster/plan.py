@@ -119,11 +119,12 @@ def make_plan(seed: int) -> Plan:
     operations = list(_make_operations(rng, clients, shards))
     faults: list[Fault] = []
     members: list[Hashable] = [LEAD]
-    members += [Replica(shard, copy) for shard in range(MOST_SHARDS) for copy in range(copies)]
+    used = min(shards + 1, MOST_SHARDS)
+    members += [Replica(shard, copy) for shard in range(used) for copy in range(copies)]
     names: list[Hashable] = [*members, *map(client_name, range(clients))]
     weights = [rng.choice((0, 1, 4)) for _ in FAULTS]
     if any(weights):
-        kinds = rng.choices(FAULTS, weights, k=rng.choice((1, 2, 4, 8, 16)))
+        kinds = rng.choices(FAULTS, weights, k=rng.choice((1, 2, 4, 8, 16, 24)))
         for kind, time in zip(kinds, _make_times(rng, operations, len(kinds)), strict=True):
             faults.append(_make_fault(rng, kind, round(time, 3), members, names, clients))
     return Plan(seed, shards, copies, clients, (*operations, *faults))
@@ -142,7 +143,7 @@ def _make_operations(rng: random.Random, clients: int, shards: int) -> Iterator[
     ids, hurry = range(rng.choice((3, 8, 16, 40))), rng.choice((0.02, 0.1, 0.4))
     there: set[int] = set()
     """Ids that have an entry if writes come in this order and none is refused."""
-    for _ in range(clients * rng.randint(3, 15)):
+    for _ in range(clients * rng.randint(3, 16)):
         what = _make_operation(rng, ids, there, shards)
         yield Operation(rng.randrange(clients), round(rng.expovariate(1 / hurry), 3), what)
         match what:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 import numpy as np
 
+from everhash.cluster.lead import Handled as LeadHandled
 from everhash.cluster.lead import Lead
-from everhash.cluster.messages import Applied, Apply, Told
+from everhash.cluster.messages import Applied, Apply, Pause, Told, Write
 from everhash.cluster.placement import Counts, Table
 from everhash.cluster.reading import Reading
 from everhash.cluster.shard import Handled, Shard
+from everhash.errors import EverhashError
 from tests.cluster.toy import ToyDecider
 
 
@@ -36,6 +38,16 @@ class Rules:
     """Whether a lead that starts again knows the answers of requests."""
     trims_early: bool = False
     """Whether records are dropped that some shard has not applied."""
+
+
+class RelentingLead(Lead):
+    """Decides a refused request anew if it comes again."""
+
+    def _enqueue(self, client: Hashable, message: Write | Pause, out: LeadHandled) -> None:
+        _, answer = self._answers.get(message.request, (0, None))
+        if isinstance(answer, EverhashError):
+            del self._answers[message.request]
+        super()._enqueue(client, message, out)
 
 
 class ForgetfulShard(Shard):
@@ -71,6 +83,7 @@ def old_holders(table: Table, ids: Counts) -> list[int]:
 PLANTED = {
     "the lead acknowledges before it writes": Rules(lead_acknowledges_first=True),
     "a shard acknowledges before it writes": Rules(shard_acknowledges_first=True),
+    "the lead decides a refused write anew": Rules(lead=RelentingLead),
     "a shard applies a write twice": Rules(shard=ForgetfulShard),
     "a reader mixes numbers": Rules(reading=CarelessReading),
     "the lead forgets answers when it restarts": Rules(keeps_answers=False),

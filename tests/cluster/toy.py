@@ -76,11 +76,11 @@ class Sums(NamedTuple):
     """What was learned: the real thing has matrices that add up exactly as well."""
 
     total: int = 0
-    count: int = 0
+    rows: int = 0
 
     def plus(self, values: Iterable[int]) -> Sums:
         values = list(values)
-        return Sums(self.total + sum(values), self.count + len(values))
+        return Sums(self.total + sum(values), self.rows + len(values))
 
 
 class Mapping(NamedTuple):
@@ -88,6 +88,10 @@ class Mapping(NamedTuple):
 
     version: int
     sums: Sums
+
+
+NO_SUMS = Sums()
+NO_MAPPING = Mapping(0, NO_SUMS)
 
 
 @dataclass(frozen=True)
@@ -125,8 +129,8 @@ class ToyEntries:
     seq: int = 0
     table: int = 0
     entries: dict[int, Entry] = field(default_factory=dict)
-    sums: Sums = Sums()
-    mapping: Mapping = Mapping(0, Sums())
+    sums: Sums = NO_SUMS
+    mapping: Mapping = NO_MAPPING
 
     def begins_with(self, effects: Effects | None) -> bool:
         return effects is not None and effects.begin
@@ -137,9 +141,7 @@ class ToyEntries:
             found = [self.entries[one] for one in question.ids if one in self.entries]
         if question.slots is not None and found:
             slots = slots_of(np.array([entry.id for entry in found]))
-            moving = [
-                one for one, slot in zip(found, slots, strict=True) if slot in question.slots
-            ]
+            moving = [one for one, slot in zip(found, slots, strict=True) if slot in question.slots]
             found = sorted(moving)[: question.limit]
         return Answer(found, self.sums, self.mapping)
 
@@ -170,7 +172,7 @@ class ToyDecider:
     """Entries that ever came."""
     count: int = 0
     """Values that were learned."""
-    mapping: Mapping = Mapping(0, Sums())
+    mapping: Mapping = NO_MAPPING
 
     def begin(self) -> dict[int, Effects]:
         """Return what the shards of a new cluster begin with."""
@@ -194,36 +196,23 @@ class ToyDecider:
         where = {one.id: shard for shard in told for one in told[shard].entries}
         match call:
             case Add():
-                return self._add(call, where, told)
-            case Remove(ids):
-                self._check_known(ids, where)
-                gone = {
-                    shard: Effects(remove=tuple(one for one in ids if where[one] == shard))
-                    for shard in where.values()
-                }
-                return Decision(len(ids), gone)
-            case Change(ids, values):
-                self._check_known(ids, where)
-                pairs = list(zip(ids, values, strict=True))
-                changed = {
-                    shard: Effects(change=tuple(one for one in pairs if where[one[0]] == shard))
-                    for shard in where.values()
-                }
-                return Decision(len(ids), changed)
+                decision = self._add(call, where, told)
+            case Remove() | Change():
+                decision = self._change(call, where)
             case Learn(values):
                 self.count += len(values)
-                return Decision(None, {seq % len(self.table.born): Effects(teach=values)})
+                decision = Decision(None, {seq % len(self.table.born): Effects(teach=values)})
             case Publish():
                 self._publish(told, ())
-                return Decision(None, dict.fromkeys(told, Effects(mapping=self.mapping)))
+                decision = Decision(None, dict.fromkeys(told, Effects(mapping=self.mapping)))
             case Grow(shards):
                 old = self.table
                 self.table = old.grown(shards, seq)
-                effects = self.begin()
-                effects |= dict.fromkeys(old.born, Effects(table=self.table.version))
-                return Decision(None, effects)
+                known = dict.fromkeys(old.born, Effects(table=self.table.version))
+                decision = Decision(None, self.begin() | known)
             case Move(limit):
-                return self._move(limit, told)
+                decision = self._move(limit, told)
+        return decision
 
     def _add(self, call: Add, where: dict[int, int], told: dict[int, Answer]) -> Decision:
         for one in call.ids:
@@ -250,21 +239,29 @@ class ToyDecider:
         homes: list[int] = self.table.homes(np.array(ids)).tolist()
         return homes
 
-    def _check_known(self, ids: tuple[int, ...], where: dict[int, int]) -> None:
-        for one in ids:
+    def _change(self, call: Remove | Change, where: dict[int, int]) -> Decision:
+        effects: dict[int, Effects] = {}
+        for place, one in enumerate(call.ids):
             if one not in where:
                 raise UnknownIdError(one)
+            mine = effects.get(where[one], Effects())
+            if isinstance(call, Remove):
+                mine = replace(mine, remove=(*mine.remove, one))
+            else:
+                mine = replace(mine, change=(*mine.change, (one, call.values[place])))
+            effects[where[one]] = mine
+        return Decision(len(call.ids), effects)
 
     def _publishes(self, call: Call) -> bool:
         """Whether a write publishes a mapping: by itself, or since much has come since the last."""
         if isinstance(call, Add):
-            return self.count + len(call.ids) >= 1.5 * self.mapping.sums.count
+            return self.count + len(call.ids) >= 1.5 * self.mapping.sums.rows
         return isinstance(call, Publish)
 
     def _publish(self, told: dict[int, Answer], values: tuple[int, ...]) -> None:
         sums = Sums(
             sum(answer.sums.total for answer in told.values()),
-            sum(answer.sums.count for answer in told.values()),
+            sum(answer.sums.rows for answer in told.values()),
         ).plus(values)
         self.mapping = Mapping(self.mapping.version + 1, sums)
 

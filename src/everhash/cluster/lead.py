@@ -1,7 +1,8 @@
 """The rules of the lead: it decides every write, in one order, and sees to it that shards apply it.
 
     1  ask those shards that know what the write needs; all of them have applied every write before
-    2  decide: refuse it, or give it the next number, effects on every shard, and an answer
+    2  decide: give it the next number, effects on every shard, and an answer; or refuse it, which
+       has a number too and no effects, so that it stays refused if it is sent again
     3  put that on the storage; from here on the write is done, and the client is answered
     4  send the effects to every copy of every shard, again and again until all have applied them
 
@@ -65,6 +66,7 @@ class Record:
     seq: int
     request: str
     answer: Any
+    """An `EverhashError` if the write was refused."""
     effects: dict[int, Any]
 
 
@@ -250,15 +252,12 @@ class Lead:
                 out.answers.extend((one, message) for one in asked)
 
     def _told(self, sender: Hashable, message: Told | Behind, now: float, out: Handled) -> None:
+        """Take an answer, unless it is late: for another write, which a lead before may have asked."""
         assert isinstance(sender, Replica)  # noqa: S101 - only shards are asked
         waiting = self._gathering
-        if waiting is None or isinstance(message, Behind):
+        if isinstance(message, Behind) or waiting is None or message.seq != self.seq:
             return
-        if (
-            message.number != waiting.write.request
-        ):  # asked for another write, maybe by a lead before
-            return
-        if message.seq == self.seq:
+        if message.number == waiting.write.request:
             waiting.told[sender.shard] = message.answer
             self._decide_if_told(now, out)
 
@@ -299,7 +298,8 @@ class Lead:
     def _note(self, replica: Replica, seq: int, now: float, out: Handled) -> None:
         """Note how far a copy is, and send it what comes next.
 
-        A copy may be found behind what it had: its storage was put back from an older snapshot.
+        A copy may seem to be behind what it had: the message came late, or its storage was put back
+        from an older snapshot. To ask once more does no harm.
         """
         known = self._applied.get(replica, -1)
         self._applied[replica] = seq
@@ -313,11 +313,9 @@ class Lead:
         if applied is None:
             out.answers.append((replica, PROBE))
             return
-        record = self._records.get(
-            applied + 1 if applied else self.decider.table.born[replica.shard]
-        )
-        if record is None:  # it was put back too far; see `Lead.lagging`
+        following = applied + 1 if applied else self.decider.table.born[replica.shard]
+        record = self._records.get(following)
+        if record is None:  # `applied` came late, or the copy was put back too far
             out.answers.append((replica, PROBE))
         else:
-            effects = record.effects.get(replica.shard)
-            out.answers.append((replica, Apply(record.seq, effects)))
+            out.answers.append((replica, Apply(following, record.effects.get(replica.shard))))

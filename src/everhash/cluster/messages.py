@@ -38,7 +38,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Refused:
-    """A write was refused, and has changed nothing."""
+    """A write was refused, and has changed nothing; it stays refused if it is sent again."""
 
     request: str
     error: Exception
