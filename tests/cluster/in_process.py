@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from pathlib import Path
 from typing import Any
 
 from everhash.cluster.asking import Asker
 from everhash.cluster.collection import ClusterCollection
-from everhash.cluster.lead import Replica
+from everhash.cluster.lead import RESEND, Replica
 from everhash.cluster.lead_file import LeadFile
 from everhash.cluster.messages import Ask, Behind, Told
 from everhash.cluster.processes import LeadProcess, ShardProcess
@@ -22,7 +21,7 @@ class InProcess:
     def __init__(
         self, folder: Path | None, hasher: OnlineHasher, shards: int, copies: int = 1
     ) -> None:
-        self._folder, self.copies = folder, copies
+        self._folder, self.copies, self._now = folder, copies, 1.0
         path = None if folder is None else folder / "lead.ever"
         self.lead = LeadProcess(LeadFile.create(path, hasher, shards, copies, "none"))
         self.shards: dict[Replica, ShardProcess] = {}
@@ -47,7 +46,8 @@ class InProcess:
         self._settle()
 
     def _settle(self) -> None:
-        self._run(deque(self.lead.tick(time.monotonic())))
+        self._now += RESEND
+        self._run(deque(self.lead.tick(self._now)))
 
     def _run(self, messages: deque[tuple[Any, Any]]) -> Any:
         """Deliver messages until nobody has anything to say; return what the client is told."""
@@ -57,15 +57,21 @@ class InProcess:
             if not isinstance(to, Replica):
                 answer = message
                 continue
-            told = self._shard(to).handle(message, time.monotonic())
-            messages.extend(self.lead.handle(to, told, time.monotonic()))
+            told = self._shard(to).handle(message, self._now)
+            messages.extend(self.lead.handle(to, told, self._now))
         return answer
 
-    def tell_lead(self, message: Any, seconds: float) -> Any:
+    def tell_lead(self, message: Any, seconds: float) -> Any:  # noqa: ARG002 - it answers at once
         """See `Members`."""
-        return self._run(deque(self.lead.handle("client", message, time.monotonic())))
+        answer = self._run(deque(self.lead.handle("client", message, self._now)))
+        self._settle()  # shards that were added begin
+        return answer
 
-    def ask(self, asked: dict[Replica, Ask], seconds: float) -> dict[Replica, Told | Behind]:
+    def ask(
+        self,
+        asked: dict[Replica, Ask],
+        seconds: float,  # noqa: ARG002 - they answer at once
+    ) -> dict[Replica, Told | Behind]:
         """See `Members`."""
         return {one: self._shard(one).handle(ask, 0.0) for one, ask in asked.items()}
 

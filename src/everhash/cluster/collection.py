@@ -330,7 +330,8 @@ class ClusterCollection:
         answers = self._cluster.read(
             lambda table: {s: Named("has", pick(wanted, w)) for s, w in _holders(table, wanted)}
         )
-        return _status(wanted, answers, lambda told: told.status) == THERE
+        there: NDArray[np.bool_] = _status(wanted, answers, lambda told: told.status) == THERE
+        return there
 
     def get(self, ids: Iterable[Any]) -> list[Entry]:
         """Return id, labels and code of entries."""
