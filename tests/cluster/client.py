@@ -124,7 +124,7 @@ class Client:
         if not isinstance(what, Search | Get):
             self.history.calls[self.request] = what
         elif self.table is not None:
-            self._start_reading(what, self.table, self.seq)
+            self._start_reading(what, self.table)
         self._ask_again(begun)
 
     def _ask_again(self, begun: int) -> None:
@@ -152,11 +152,11 @@ class Client:
     def _send(self, receiver: Hashable, message: Any) -> None:
         self.world.send(self.name, receiver, message)
 
-    def _start_reading(self, what: Search | Get, table: Table, seq: int) -> None:
+    def _start_reading(self, what: Search | Get, table: Table) -> None:
         ids = what.ids if isinstance(what, Get) else None
         shards = table.shards if ids is None else self.rules.holders(table, np.array(ids))
         self.table, self.question = table, Question(ids)
-        self.reading = self.rules.reading(shards, table.version, max(seq, self.seq))
+        self.reading = self.rules.reading(shards, table.version, self.seq)
 
     # Answers
 
@@ -170,9 +170,9 @@ class Client:
                 if isinstance(message, Written):
                     self.seq = max(self.seq, message.seq)
                 self._rest()
-            case Here(request, seq, table) if request == self.request:
+            case Here(request, _, table) if request == self.request:
                 if isinstance(what, Search | Get) and self.reading is None:
-                    self._start_reading(what, table, seq)
+                    self._start_reading(what, table)
                     self._ask(what)
             case Told(request) if request == self.request:
                 if isinstance(what, Search | Get) and self.reading is not None:

@@ -14,7 +14,7 @@ from tests.cluster.toy import Add, Call, Change, Grow, Learn, Move, Publish, Rem
 
 LEAD = "lead"
 MOST_SHARDS = 5
-FAULTS = ["crash", "crash of the lead", "cut", "noise", "leave"]
+FAULTS = ["crash", "crash of the lead", "cut", "noise", "stall", "leave"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,15 @@ class Noise:
 
 
 @dataclass(frozen=True)
+class Stall:
+    """A member gets no message for a while, and then all of them."""
+
+    time: float
+    lasts: float
+    member: Hashable
+
+
+@dataclass(frozen=True)
 class Leave:
     """A client ends: it never knows what became of its operation. A new one goes on."""
 
@@ -87,7 +96,7 @@ class Leave:
     client: int
 
 
-Fault = Crash | Cut | Noise | Leave
+Fault = Crash | Cut | Noise | Stall | Leave
 
 
 @dataclass(frozen=True)
@@ -192,6 +201,8 @@ def _make_fault(
         return Cut(time, lasts, tuple(rng.sample(names, rng.randint(1, len(names) - 1))))
     if kind == "noise":
         return Noise(time, 3 * lasts, *(rng.choice((0, 0.1, 0.4)) for _ in range(3)))
+    if kind == "stall":
+        return Stall(time, lasts, rng.choice(names))
     if kind == "leave":
         return Leave(time, rng.randrange(clients))
     member = LEAD if kind == "crash of the lead" else rng.choice(members)

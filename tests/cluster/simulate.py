@@ -25,6 +25,7 @@ from tests.cluster.plan import (
     Leave,
     Noise,
     Plan,
+    Stall,
     client_name,
     make_plan,
 )
@@ -92,6 +93,9 @@ class Simulation:
             case Noise(lasts=lasts):
                 world.noises.append(fault)
                 world.after(lasts, partial(_end, world.noises, fault))
+            case Stall(lasts=lasts):
+                world.stalls.append(fault)
+                world.after(lasts, partial(_end, world.stalls, fault))
             case Leave(client=client):
                 self.clients[client].leave()
 
@@ -99,6 +103,7 @@ class Simulation:
         self.world.say("all is healed")
         self.world.cuts.clear()
         self.world.noises.clear()
+        self.world.stalls.clear()
         for process in self.processes:
             process.heal()
 

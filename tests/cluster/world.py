@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from everhash.cluster.lead import Lead, Record, Replica
 from everhash.cluster.messages import Apply
 from everhash.cluster.shard import Shard
-from tests.cluster.plan import LEAD, Crash, Cut, Noise
+from tests.cluster.plan import LEAD, Crash, Cut, Noise, Stall
 from tests.cluster.planted import Rules
 from tests.cluster.toy import ToyDecider, ToyEntries
 
@@ -38,6 +38,7 @@ class World:
         self.members: dict[Hashable, Member] = {}
         self.cuts: list[Cut] = []
         self.noises: list[Noise] = []
+        self.stalls: list[Stall] = []
         self.trace: list[str] = []
         self._traced = traced
         self._events: list[tuple[float, int, Callable[[], None]]] = []
@@ -73,7 +74,11 @@ class World:
             self.after(delay, partial(self._deliver, sender, receiver, message))
 
     def _deliver(self, sender: Hashable, receiver: Hashable, message: Any) -> None:
-        if not self._is_cut(sender, receiver):
+        stalled = [one for one in self.stalls if one.member == receiver]
+        if stalled:
+            end = max(one.time + one.lasts for one in stalled)
+            self.after(end - self.now, partial(self._deliver, sender, receiver, message))
+        elif not self._is_cut(sender, receiver):
             self.say(f"{_name(sender)} -> {_name(receiver)}  {message}")
             self.members[receiver].receive(sender, message)
 

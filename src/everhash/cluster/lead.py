@@ -79,7 +79,10 @@ class Decider(Protocol):
         ...
 
     def questions(self, call: Any) -> dict[int, Any]:
-        """Return what has to be asked of which shard before a write can be decided."""
+        """Return what has to be asked of which shard before a write can be decided.
+
+        Raises nothing: a call that is wrong is refused by `decide`.
+        """
         ...
 
     def decide(self, call: Any, told: dict[int, Any], seq: int) -> Decision:
@@ -252,7 +255,7 @@ class Lead:
                 out.answers.extend((one, message) for one in asked)
 
     def _told(self, sender: Hashable, message: Told | Behind, now: float, out: Handled) -> None:
-        """Take an answer, unless it is late: for another write, which a lead before may have asked."""
+        """Take an answer, unless it is for another write: a lead before may have asked for that."""
         assert isinstance(sender, Replica)  # noqa: S101 - only shards are asked
         waiting = self._gathering
         if isinstance(message, Behind) or waiting is None or message.seq != self.seq:
