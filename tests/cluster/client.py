@@ -32,7 +32,7 @@ from tests.cluster.world import World
 
 AGAIN = 0.25
 """Seconds after which a client asks again."""
-PATIENCE = 1
+PATIENCE = 2
 """Rounds after which a client takes a part of an answer, if it may."""
 
 
@@ -119,6 +119,7 @@ class Client:
         what = self.operation.what
         self.world.say(f"{self.name} BEGINS {what}")
         self.floor = self.seq
+        self.rounds = 0
         self.asked_to_pause = False
         self.reading: Reading | None = None
         if not isinstance(what, Search | Get):
@@ -139,7 +140,8 @@ class Client:
         elif self.reading is None:
             self._send(LEAD, Where(self.request))
         else:
-            if what.partial and self.reading.rounds > PATIENCE and self.reading.told:
+            self.rounds += 1
+            if what.partial and self.rounds > PATIENCE and self.reading.told:
                 self._finish_reading(self.reading, what)
                 return
             if self.reading.wants_pause:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from everhash.cluster.messages import Told
-from everhash.cluster.reading import ROUNDS, Reading
+from everhash.cluster.reading import OVERTAKEN, Reading
 
 
 def told(seq: int, table: int = 1) -> Told:
@@ -55,14 +55,21 @@ def test_answers_of_shards_that_were_not_asked_do_not_count() -> None:
     assert reading.told == {}
 
 
-def test_a_reader_asks_for_a_pause_after_some_rounds() -> None:
+def test_a_reader_asks_for_a_pause_if_writes_come_in_between_too_often() -> None:
     reading = Reading([0, 1], 1, 0)
-    for seq in range(ROUNDS):
-        reading.ask()
+    for seq in range(OVERTAKEN):
         reading.take(seq % 2, told(seq))
         assert not reading.wants_pause
-    reading.ask()
+    reading.take(OVERTAKEN % 2, told(OVERTAKEN))
     assert reading.wants_pause
+
+
+def test_a_reader_asks_for_no_pause_because_a_shard_is_silent() -> None:
+    reading = Reading([0, 1], 1, 0)
+    reading.take(0, told(5))
+    for _ in range(100):
+        assert reading.ask() == [1]
+    assert not reading.wants_pause
 
 
 def test_a_question_to_no_shard_is_answered() -> None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from everhash.cluster.messages import Told
 
-ROUNDS = 4
-"""Rounds of questions after which a reader asks the lead to pause."""
+OVERTAKEN = 3
+"""Times that a write came in between, after which a reader asks the lead to pause."""
 
 
 class Reading:
@@ -23,14 +23,14 @@ class Reading:
     def __init__(self, shards: list[int], table: int, seq: int) -> None:
         self.seq = seq
         self.told: dict[int, Told] = {}
-        self.rounds = 0
+        self.overtaken = 0
+        """How often answers became useless because another shard had a later one."""
         self.outdated = False
         """Whether the table has changed: another question has to be asked, by the new one."""
         self._shards, self._table = shards, table
 
     def ask(self) -> list[int]:
         """Return the shards to ask: those that are missing."""
-        self.rounds += 1
         return self.missing
 
     def take(self, shard: int, told: Told) -> None:
@@ -41,6 +41,7 @@ class Reading:
         if told.seq < self.seq or told.table < self._table or shard not in self._shards:
             return
         if told.seq > self.seq:
+            self.overtaken += bool(self.told)
             self.seq, self.told = told.seq, {}
         if told.table == self._table:
             self.told[shard] = told
@@ -59,5 +60,5 @@ class Reading:
 
     @property
     def wants_pause(self) -> bool:
-        """Whether writes came in between too often."""
-        return self.rounds > ROUNDS and not self.complete
+        """Whether writes came in between too often; a shard that is silent is no reason."""
+        return self.overtaken >= OVERTAKEN and not self.complete
