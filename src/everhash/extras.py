@@ -13,6 +13,7 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "plot": ("a picture", ("matplotlib",)),
     "bench": ("this peer", ("faiss", "usearch")),
     "serve": ("the service", ("fastapi", "uvicorn", "httptools", "prometheus_client")),
+    "cluster": ("a cluster", ("ray",)),
 }
 """For each extra: what it is for, and the packages that must be installed."""
 

@@ -94,6 +94,18 @@ PHRASES: dict[str, dict[Place, str]] = {
         "http": "take an online method, such as everhash",
         "page": "take an online method, such as everhash",
     },
+    "create a cluster": {
+        "python": "everhash.cluster.create() makes one",
+        "cli": "`everhash cluster create` makes one",
+        "http": "`everhash cluster create` makes one",
+        "page": "`everhash cluster create` makes one",
+    },
+    "grow": {
+        "python": "grow() adds shards",
+        "cli": "`everhash cluster rebalance --shards` adds shards",
+        "http": "`everhash cluster rebalance --shards` adds shards",
+        "page": "`everhash cluster rebalance --shards` adds shards",
+    },
     "open": {
         "python": "open it again",
         "cli": "run the command again",

@@ -101,6 +101,8 @@ class Asker:
         end, wait = time.monotonic() + self.patience, WAIT
         while (left := end - time.monotonic()) > 0:
             answer = self.members.tell_lead(message, min(left, max(GIVE_UP, left / 2)))
+            if isinstance(answer, EverhashError):  # its storage cannot be opened
+                raise answer
             if answer is not None:
                 return answer
             time.sleep(min(wait, max(0.0, left)))

@@ -19,6 +19,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from everhash.cluster.answers import from_json, to_json
 from everhash.cluster.decider import CollectionDecider, LeadState, Pending
 from everhash.cluster.lead import REMEMBERED, Lead, Record
 from everhash.cluster.placement import Table
@@ -79,6 +80,15 @@ class LeadFile:
         """Open the file of a cluster."""
         return cls(Store.open(path, durability=durability))
 
+    @staticmethod
+    def copies_in(path: Path) -> int:
+        """Return how many copies of each shard a cluster has; its lead may be at work."""
+        store = Store.open(path, readonly=True)
+        try:
+            return int(store.about["copies"])
+        finally:
+            store.close()
+
     def close(self) -> None:
         """Close the file."""
         self._store.close()
@@ -92,7 +102,7 @@ class LeadFile:
         with store.reading():
             records = [self._record(seq) for seq in store.starts("record")]
             answers = [(seq, self._answer(seq)) for seq in store.starts("answer")]
-        known = {about["request"]: (seq, about["answer"]) for seq, about in answers}
+        known = {about["request"]: (seq, from_json(about["answer"])) for seq, about in answers}
         return Lead(decider, decider.state.seq, records, known, self.copies)
 
     def state(self) -> LeadState:
@@ -133,7 +143,7 @@ class LeadFile:
         arrays = self._store.read(key)
         about = about_of(arrays, key)
         effects = {int(shard): arrays[shard].tobytes() for shard in about["shards"]}
-        return Record(seq, about["request"], about["answer"], effects)
+        return Record(seq, about["request"], from_json(about["answer"]), effects)
 
     def _answer(self, seq: int) -> dict[str, Any]:
         key = PartKey("answer", seq)
@@ -151,7 +161,7 @@ class LeadFile:
             change.put(STATE, 0, _pack_state(decider.state))
             change.put(CODER, 0, pack_likeness(decider.state.coder))
             change.put(PartKey("record", record.seq), 0, _pack_record(record))
-            about = {"request": record.request, "answer": record.answer}
+            about = {"request": record.request, "answer": to_json(record.answer)}
             change.put(PartKey("answer", record.seq), 0, pack({}, about))
             for kind, least in (("record", lead.trimmable + 1), ("answer", _oldest(record))):
                 for seq in change.parts.starts(kind):
@@ -212,8 +222,8 @@ def _pack_record(record: Record) -> bytes:
     arrays: Arrays = {
         str(shard): np.frombuffer(effects, np.uint8) for shard, effects in record.effects.items()
     }
-    about = {"request": record.request, "answer": record.answer, "shards": list(arrays)}
-    return pack(arrays, about)
+    about = {"request": record.request, "answer": to_json(record.answer)}
+    return pack(arrays, {**about, "shards": list(arrays)})
 
 
 def _pack_state(state: LeadState) -> bytes:
