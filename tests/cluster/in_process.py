@@ -82,8 +82,12 @@ class InProcess:
             shard.close()
 
 
+def on_cluster(members: InProcess) -> ClusterCollection:
+    """Return the collection that members in this process keep."""
+    return ClusterCollection(Asker(members, partial=False, patience=20), "a cluster")
+
+
 def in_process(folder: Path | None = None, shards: int = 3, **options: Any) -> ClusterCollection:
     """Return a new collection on a cluster in this process."""
-    hasher = OnlineHasher(**{"bits": 16, **options}).begin(64)
-    members = InProcess(folder, hasher, shards)
-    return ClusterCollection(Asker(members, partial=False, patience=20), "a cluster")
+    hasher = OnlineHasher(**{"bits": 16, "random_state": 0, **options}).begin(64)
+    return on_cluster(InProcess(folder, hasher, shards))

@@ -29,6 +29,7 @@ from tests.contracts.twins import (
     every_kind,
     fill,
     make_twins,
+    over_http,
 )
 
 __all__ = ["make_twins"]  # pytest finds the fixture by its name here
@@ -143,6 +144,7 @@ def test_rows_are_forgotten_alike(twins: Twins, request: pytest.FixtureRequest) 
         twins.both("search", PROBES, 5)
 
 
+@over_http
 def test_stats_are_those_of_the_collection(twins: Twins) -> None:
     for _ in range(2):
         expected = twins.there.stats()

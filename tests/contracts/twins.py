@@ -1,4 +1,7 @@
-"""Two collections with one history, one here and one behind a service, held against each other."""
+"""Two collections with one history, held against each other: one here, and one somewhere else.
+
+The other one is behind a service, or on a cluster in this process.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import inspect
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +18,8 @@ from sklearn.datasets import load_digits
 
 import everhash
 from everhash.errors import EverhashError
+from everhash.learn.hasher import OnlineHasher
+from tests.cluster.in_process import InProcess, on_cluster
 from tests.unit.serve.serving import serving
 
 ALL, TRUTH = load_digits(return_X_y=True)
@@ -28,20 +34,37 @@ KINDS: dict[str, dict[str, Any]] = {
     "unlabelled features": {"labels_per_cycle": 4, "keep_features": "unlabelled"},
     "gradient steps": {"method": "everhash-sgd", "labels_per_cycle": 4},
     "no codewords": {"method": "mihash"},
+    "on a cluster": {"labels_per_cycle": 4, "shards": 3},
 }
 HERE_ONLY = {"hasher", "catch_up", "features", "held", "wait", "compact", "compact_if_worth_it"}
 """What has no place on the other side: the hasher, a reader's state, stored features, a lock, a
 refresh in the background, which `stats` tells of, and what becomes of the file."""
-FORGETTING = {"home", "full", "codes only", "unlabelled features"}
+CLUSTER = "on a cluster"
+OF_ITS_OWN = ("path", "commit", "bytes", "shards", "moving", "missing")
+"""What stats of a cluster say otherwise, or more."""
+FORGETTING = {"home", "full", "codes only", "unlabelled features", CLUSTER}
 """Kinds whose learner takes rows back."""
 
 
 class Twins:
-    """Two collections with one history: one here, one behind a service."""
+    """Two collections with one history: one here, and one behind a service or on a cluster.
 
-    def __init__(self, **options: Any) -> None:
+    Args:
+        shards: of the cluster; 0 is a service.
+        folder: for the files of the cluster; None keeps it in memory.
+        options: of `everhash.create`.
+    """
+
+    def __init__(self, *, shards: int = 0, folder: Path | None = None, **options: Any) -> None:
         self._ended = ExitStack()
         self.here = self._ended.enter_context(everhash.create(None, 64, 16, **options))
+        self.cluster: InProcess | None = None
+        self.remote: Any
+        if shards:
+            hasher = OnlineHasher(16, **{"random_state": 0, **options}).begin(64)
+            self.cluster = InProcess(folder, hasher, shards)
+            self.remote = self._ended.enter_context(on_cluster(self.cluster))
+            return
         self.there = self._ended.enter_context(everhash.create(None, 64, 16, **options))
         self.served = self._ended.enter_context(serving(self.there))
         self.remote = self._ended.enter_context(everhash.connect(self.served.address))
@@ -52,6 +75,8 @@ class Twins:
             outcome(collection, name, *arguments, **options)
             for collection in (self.here, self.remote)
         )
+        if name == "stats" and self.cluster is not None:
+            mine, theirs = map(_without_what_differs, (mine, theirs))
         assert_same(mine, theirs)
         return theirs
 
@@ -71,6 +96,10 @@ def outcome(collection: Any, name: str, *arguments: Any, **options: Any) -> Any:
         result.pop("path", None)
         result["last_refresh"] = sorted(result["last_refresh"] or {})  # when it was differs
     return result
+
+
+def _without_what_differs(stats: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in stats.items() if name not in OF_ITS_OWN}
 
 
 def assert_same(mine: Any, theirs: Any) -> None:
@@ -101,14 +130,16 @@ def assert_same(mine: Any, theirs: Any) -> None:
         assert mine == theirs
 
 
-@pytest.fixture(name="twins")
+@pytest.fixture(name="twins", params=["home", CLUSTER])
 def make_twins(request: pytest.FixtureRequest) -> Iterator[Twins]:
-    pair = Twins(**KINDS[getattr(request, "param", "home")])
+    pair = Twins(**KINDS[request.param])
     yield pair
     pair.close()
 
 
 every_kind = pytest.mark.parametrize("twins", KINDS, indirect=True)
+over_http = pytest.mark.parametrize("twins", ["home"], indirect=True)
+"""For what only a service has."""
 
 
 def fill(twins: Twins) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import everhash.errors
 from everhash.cluster.questions import Call
 from everhash.collection.learning import LabelReport, NewLabel
+from everhash.errors import EverhashError
 from everhash.wire.labels import label_from_json, label_to_json
 
 ADDING = ("add", "ingest", "upsert")
@@ -34,6 +36,24 @@ def read_answer(call: Call, answer: Any) -> Any:
         )
         return LabelReport(answer["labelled"], new)
     return answer
+
+
+def to_json(answer: Any) -> Any:
+    """Return an answer as a file holds it: JSON also if the write was refused."""
+    if isinstance(answer, EverhashError):
+        return {"refused": type(answer).__name__, "args": answer.args, "values": vars(answer)}
+    return {"answer": answer}
+
+
+def from_json(about: dict[str, Any]) -> Any:
+    """Return an answer, or an error, that a file holds."""
+    if "refused" not in about:
+        return about["answer"]
+    kind: type[EverhashError] = getattr(everhash.errors, about["refused"])
+    error = kind.__new__(kind)
+    error.args = tuple(about["args"])
+    vars(error).update(about["values"])
+    return error
 
 
 def _given_ids(call: Call) -> Any:

@@ -358,7 +358,7 @@ class ClusterCollection:
     ) -> Page:
         """Return entries in order of arrival, and where to go on."""
         check_page(start, limit)
-        check_text(text)
+        text = check_text(text)
         options = {"unlabelled": unlabelled, "text": text, "label": label}
         question = ReadPage(start, limit, stop, options)
         answers = self._cluster.read(_everywhere(question))

@@ -39,6 +39,7 @@ from everhash.wire.ids import as_ids
 
 LABEL_CALLS = ("merge_labels", "drop_label")
 """Calls that concern all entries with a label."""
+MANY = 2**40
 
 
 @dataclass
@@ -147,6 +148,12 @@ class CollectionDecider:
     def decide(self, call: Call, told: dict[int, Any], seq: int) -> Decision:
         """Decide write `seq` by the answers, or raise an `EverhashError` and change nothing."""
         self.pending = Pending()
+        try:
+            return self._decide(call, told, seq)
+        finally:
+            self.state.seq = seq  # a write that is refused has a number too
+
+    def _decide(self, call: Call, told: dict[int, Any], seq: int) -> Decision:
         for answer in told.values():
             for part in answer if isinstance(answer, list) else [answer]:
                 if isinstance(part, EverhashError):
@@ -255,7 +262,6 @@ class CollectionDecider:
         refresh = refresh or (state.coded > 0 and state.generation != generation)
         state.generation = generation if refresh else state.generation
         state.arrived += len(outcome.added)
-        state.seq += 1
         published = self._publisher.published()
         solved = self._publisher.take()
         renamed = changes is not None and changes.whole
@@ -330,8 +336,18 @@ def _rows_of(call: Call) -> int:
     for name in ("X", "ids"):
         values = _argument(call, name)
         if values is not None:
-            return len(values) if hasattr(values, "__len__") else 1
+            return _length(values)
     return 0
+
+
+def _length(values: Any) -> int:
+    """Return how many values there are, at the most: many, if that cannot be seen."""
+    if isinstance(values, int | np.generic):
+        return 1
+    try:
+        return len(values)
+    except TypeError:
+        return MANY
 
 
 def _is_products(answer: Any) -> bool:

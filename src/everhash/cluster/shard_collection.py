@@ -188,8 +188,13 @@ class ShardCollection(Collection):
 
     # Applying writes
 
-    def apply(self, seq: int, effects: bytes) -> None:
-        """Apply a write; when this returns, the file has it."""
+    def apply(self, seq: int, effects: bytes | None) -> None:
+        """Apply a write; when this returns, the file has it. One without effects only counts."""
+        if effects is None:
+            with self._writing(refreshing=True) as call:
+                call.begin().also = self._write_state
+                self.state = self.state._replace(seq=seq)
+            return
         first, second = read_effects(effects)
         with self._writing(refreshing=True) as call:
             common = read_common(first, self._follower)
