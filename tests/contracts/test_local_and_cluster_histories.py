@@ -1,0 +1,82 @@
+"""Any history of calls ends the same, here and on a cluster that restarts and grows meanwhile."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, invariant, precondition, rule
+
+from tests.contracts.test_local_and_remote_histories import Histories
+from tests.contracts.twins import ALL, CLUSTER, PROBES, TRUTH
+
+MOST_SHARDS = 7
+
+
+class ClusterHistories(Histories):
+    """Calls in any order, also to a cluster that starts anew from its files, and that grows."""
+
+    moving = None
+
+    @initialize(seed=st.integers(0, 99), many=st.booleans())
+    def start(self, seed: int, many: bool) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.begin(CLUSTER, seed, folder=Path(self.folder.name))
+        if many:
+            self.ingest_many(600)
+
+    def teardown(self) -> None:
+        super().teardown()
+        if self.twins is not None:
+            self.folder.cleanup()
+
+    @rule(n=st.sampled_from([300, 600]))
+    def ingest_many(self, n: int) -> None:
+        """The learner sums rows up from 1,000 on."""
+        rows = self.rows(n)
+        self.added(self.call("ingest", ALL[rows], TRUTH[rows]))
+
+    @rule()
+    def restart(self) -> None:
+        assert self.twins is not None
+        assert self.twins.cluster is not None
+        self.twins.cluster.restart()
+
+    @precondition(lambda self: self.moving is None)
+    @rule(more=st.integers(1, 2))
+    def grow(self, more: int) -> None:
+        assert self.twins is not None
+        shards = self.twins.remote.stats()["shards"] + more
+        if shards <= MOST_SHARDS:
+            self.moving = self.twins.remote.grow(shards)
+
+    @precondition(lambda self: self.moving is not None)
+    @rule(steps=st.integers(1, 4), step=st.sampled_from([1, 20, 300]))
+    def move(self, steps: int, step: int) -> None:
+        assert self.twins is not None
+        self.moving = self.twins.remote.rebalance(step)
+        for _ in range(steps):
+            if next(self.moving, None) is None:
+                self.moving = None
+                return
+
+    @invariant()
+    def finds_the_same(self) -> None:
+        if self.twins is not None:
+            self.call("search", PROBES[:3], 5)
+            self.call("__len__")
+
+
+TestHistories = ClusterHistories.TestCase
+TestHistories.settings = settings(max_examples=8, stateful_step_count=12, deadline=None)
+
+
+class LongHistories(ClusterHistories):
+    """The same, longer."""
+
+
+TestLongHistories = pytest.mark.slow(LongHistories.TestCase)
+TestLongHistories.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
