@@ -88,10 +88,10 @@ class Table:
             slots[shard].append(slot)
         while len(most := max(slots, key=len)) - len(least := min(slots, key=len)) > 1:
             least.append(most.pop())
-        target = {slot: shard for shard, some in enumerate(slots) for slot in some}
+        shard_of = {slot: shard for shard, some in enumerate(slots) for slot in some}
         born = self.born | dict.fromkeys(range(len(self.born), shards), seq)
-        moving = tuple(target[slot] for slot in range(SLOTS))
-        return Table(self.version + 1, self.slots, moving, 0, born)
+        target = tuple(shard_of[slot] for slot in range(SLOTS))
+        return Table(self.version + 1, self.slots, target, 0, born)
 
     def moved_to(self, frontier: int) -> Table:
         """Return the table after all moving entries that arrived before `frontier` have moved."""
