@@ -114,13 +114,19 @@ class Asker:
 
     # Reading
 
+    @property
+    def seq(self) -> int:
+        """The newest write that this client knows of."""
+        return self._seq
+
     def table(self) -> Table:
         """Return which shards there are."""
-        if self._table is None:
+        table = self._table  # another thread may forget it
+        if table is None:
             here = self._tell_lead(Where(secrets.token_hex(8)))
             assert isinstance(here, Here)  # noqa: S101 - there is no other answer
-            self._table = here.table
-        return self._table
+            table = self._table = here.table
+        return table
 
     def forget_table(self) -> None:
         """Ask the lead again which shards there are."""

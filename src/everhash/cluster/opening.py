@@ -140,11 +140,13 @@ def _connect(address: str | None) -> None:
 
     if ray.is_initialized():
         return
-    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "warning"}
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     if address is None:  # for this process only, so nobody else needs to reach it
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         options |= {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
     try:
-        ray.init(address=address, namespace="everhash", **options)
+        # Ray takes None for any cluster that it finds here
+        ray.init(address=address or "local", namespace="everhash", **options)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise OptionError(
             f"no Ray cluster at {address!r:.80}: {error!s:.200}",
