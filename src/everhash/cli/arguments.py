@@ -6,8 +6,9 @@ import os
 import re
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated, Any, overload
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, overload
 
 import typer
 from rich.markup import escape
@@ -22,8 +23,15 @@ from everhash.collection.learning import near_labels
 from everhash.collection.typed import typed_label
 from everhash.errors import OptionError, UnknownNameError
 
+if TYPE_CHECKING:
+    from everhash.cluster import ClusterCollection
+
 KEY = "EVERHASH_KEY"
 """Environment variable with the key for a service; an option could be read by other users."""
+RAY = "EVERHASH_RAY"
+"""Environment variable with the address of the Ray cluster."""
+LOCAL = "local"
+"""Stands for a Ray of the command's own, which ends with it."""
 COPY_FIRST = "run it where the file is, or on a copy: everhash snapshot URL FILE"
 NEW_FILE = "name a file; everhash serve serves it"
 WITHOUT_SERVICE = {"create": NEW_FILE, "restore": NEW_FILE, "serve": "name the file to serve"}
@@ -39,11 +47,20 @@ def is_url(target: str | Path) -> bool:
     return re.match("https?:/", str(target), re.IGNORECASE) is not None  # a Path has one slash
 
 
-def _refuse_url(context: typer.Context, path: Path) -> Path:
+def is_cluster(target: str | Path) -> bool:
+    """Whether a collection is named by the storage folder of a cluster."""
+    return not is_url(target) and Path(target, "lead.ever").is_file()
+
+
+def _refuse_others(context: typer.Context, path: Path) -> Path:
+    """Refuse what is no file: the address of a service, or the storage of a cluster."""
+    name = str(context.info_name)
     if path is not None and is_url(path):
-        name = str(context.info_name)
         hint = WITHOUT_SERVICE.get(name, COPY_FIRST)
         raise OptionError(f"everhash {name} needs a file, not the address of a service", hint=hint)
+    if path is not None and name != "serve" and is_cluster(path):
+        hint = "run it on a copy: everhash snapshot STORAGE FILE"
+        raise OptionError(f"everhash {name} needs a file, not the storage of a cluster", hint=hint)
     return path
 
 
@@ -53,9 +70,9 @@ def file_argument(what: str, *, metavar: str | None = None) -> Any:
 
 
 def local_argument(what: str, *, metavar: str = "FILE") -> Any:
-    """Return an argument for a file, and refuse the address of a service."""
+    """Return an argument for a file, and refuse other collections."""
     return typer.Argument(
-        help=what, show_default=False, readable=False, metavar=metavar, callback=_refuse_url
+        help=what, show_default=False, readable=False, metavar=metavar, callback=_refuse_others
     )
 
 
@@ -63,7 +80,8 @@ File = Annotated[Path, local_argument("The collection's file.")]
 Target = Annotated[
     str,
     typer.Argument(
-        help=f"The collection: its file, or the address of a service; {KEY} holds its key.",
+        help=f"The collection: its file, the address of a service ({KEY} holds its key), or the "
+        f"storage folder of a cluster ({RAY} holds the address of its Ray).",
         show_default=False,
         metavar="FILE|URL",
     ),
@@ -90,6 +108,44 @@ Label = Annotated[
 ]
 
 
+class Reaching(NamedTuple):
+    """How a command reaches a cluster."""
+
+    address: str
+    partial: bool = False
+    """Whether a search may be answered by some of the shards."""
+
+
+_REACHING: ContextVar[Reaching | None] = ContextVar("reaching", default=None)
+"""What options of the command say, if it has some for that."""
+
+
+@contextmanager
+def reaching(address: str, *, partial: bool = False) -> Iterator[None]:
+    """Let clusters be opened in the block as options of a command say."""
+    token = _REACHING.set(Reaching(address, partial))
+    try:
+        yield
+    finally:
+        _REACHING.reset(token)
+
+
+def ray_address(address: str) -> str | None:
+    """Return an address as `everhash.cluster` takes it."""
+    return None if address == LOCAL else address
+
+
+def open_cluster(storage: str, **options: Any) -> ClusterCollection:
+    """Open the cluster in a storage folder, as options of the command or the environment say."""
+    from everhash import cluster
+
+    how = _REACHING.get() or Reaching(os.environ.get(RAY) or "auto")
+    with waiting("connecting to Ray"):
+        return cluster.open(
+            ray_address(how.address), storage, **{"partial": how.partial, **options}
+        )
+
+
 @overload
 def open_collection(
     target: Path, *, readonly: bool = False, durability: str = "commit"
@@ -106,12 +162,14 @@ def open_collection(
 def open_collection(
     target: str | Path, *, readonly: bool = False, durability: str = "commit"
 ) -> Iterator[CollectionApi]:
-    """Open a collection's file, or connect to the service at an address."""
+    """Open a collection's file, or connect to a service or a cluster."""
     collection: CollectionApi
     if is_url(target):
         from everhash.client.remote import connect_from
 
         collection = connect_from("cli", str(target), os.environ.get(KEY) or None)
+    elif isinstance(target, str) and is_cluster(target):
+        collection = open_cluster(target, durability=durability)
     else:
         with waiting(f"opening {escape(printable(target))}"):
             collection = everhash.open(target, readonly=readonly, durability=durability)

@@ -22,6 +22,7 @@ from everhash.cli.arguments import (
     Features,
     Target,
     file_argument,
+    is_cluster,
     is_url,
     open_collection,
 )
@@ -39,7 +40,8 @@ from everhash.stream import as_labels
 Sources = Annotated[
     list[Path],
     file_argument(
-        "Files or quoted patterns: .npy .npz .parquet .arrow .feather .csv .jsonl; - is stdin.",
+        "Files or quoted patterns: .npy .npz .parquet .arrow .feather .csv .jsonl; a folder stands "
+        "for its .parquet files; - is stdin.",
         metavar="SOURCE",
     ),
 ]
@@ -94,6 +96,7 @@ def ingest(
     A row whose label is missing is added without one.
     All files are checked first: if one row cannot be used, nothing is applied.
     Rows that an interrupted run has committed stay; --resume adds the rest.
+    Several files for a cluster are read in parallel, by its nodes.
 
     Example: everhash ingest shop.ever 'data/*.parquet' --create --label kind --id sku
     """
@@ -111,11 +114,19 @@ def ingest(
     try:
         with files_of(sources, form) as files:
             plan = IngestPlan(files, columns, batch_rows, resume, learn=not no_learn)
-            ingestion = Ingestion(target, plan)
-            _run(ingestion, opening, as_json=as_json)
+            _run(_ingestion(target, plan), opening, as_json=as_json)
     except KeyboardInterrupt:
         typer.echo(NOTHING, err=True)
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _ingestion(target: str, plan: IngestPlan) -> Ingestion:
+    """Return how rows are added: files for a cluster by tasks of their own."""
+    if len(plan.files) > 1 and is_cluster(target):
+        from everhash.cli.parallel_ingest import ParallelIngestion
+
+        return ParallelIngestion(target, plan)
+    return Ingestion(target, plan)
 
 
 NOTHING = "interrupted: nothing was applied (repeat the command)"

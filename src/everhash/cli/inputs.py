@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import shutil
 import sys
 import tempfile
@@ -27,7 +28,7 @@ Format = Annotated[
 
 @contextmanager
 def files_of(names: Sequence[Path], form: str | None = None) -> Iterator[list[Path]]:
-    """Yield the files that arguments name, those of a pattern sorted.
+    """Yield the files that arguments name, those of a pattern or of a folder sorted.
 
     Rows are read twice, to check and to use them, so standard input is copied to a file.
     """
@@ -42,12 +43,17 @@ def files_of(names: Sequence[Path], form: str | None = None) -> Iterator[list[Pa
             if name == STDIN:
                 with copy.open("wb") as file:
                     shutil.copyfileobj(sys.stdin.buffer, file)
-            files += [copy] if name == STDIN else sources.expand(name)
+            files += [copy] if name == STDIN else sources.expand(_in_folder(name))
         try:
             yield files
         except EverhashError as error:
             error.message_template = error.message_template.replace(str(copy), "stdin")
             raise
+
+
+def _in_folder(name: Path) -> Path:
+    """Return the pattern of a folder's files, or the name itself if it is no folder."""
+    return Path(glob.escape(str(name)), "*.parquet") if name.is_dir() else name
 
 
 def shown(file: Path) -> str:

@@ -12,6 +12,7 @@ import typer
 from everhash import __version__
 from everhash.cli.advise import advise
 from everhash.cli.bench import bench
+from everhash.cli.cluster import cluster
 from everhash.cli.collection import create, restore, snapshot, upgrade, verify
 from everhash.cli.demo import demo
 from everhash.cli.entries import entries, get, remove
@@ -46,6 +47,7 @@ COMMANDS = (
 for command in COMMANDS:
     app.command(cls=Command)(command)
 add_group(app, bench)
+add_group(app, cluster)
 
 
 def _show_version(asked: bool) -> None:

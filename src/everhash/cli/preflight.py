@@ -163,10 +163,14 @@ class RowCheck:
         if isinstance(self.collection, Collection):  # a service looks at each batch by itself
             self.collection.hasher.check_room(list(self._labels))
         if self._with_ids is not None and self._without_ids is not None:
-            raise OptionError(
-                f"{self._with_ids} has ids, {self._without_ids} has none",
-                hint="ingest them with two commands",
-            )
+            raise mixed_ids(self._with_ids, self._without_ids)
+
+
+def mixed_ids(having: Path, without: Path) -> OptionError:
+    """Return the error for files of which only some have ids."""
+    return OptionError(
+        f"{having} has ids, {without} has none", hint="ingest them with two commands"
+    )
 
 
 def _check_attachments(start: int, batch: Batch) -> None:

@@ -24,7 +24,8 @@ from everhash.cli.terminal import waiting
 from everhash.collection.api import CollectionApi
 from everhash.collection.typed import typed_ids
 from everhash.errors import OptionError
-from everhash.wire.matches import to_json
+from everhash.matches import Matches
+from everhash.wire.matches import missing_to_json, to_json
 
 Answers = list[dict[str, Any]]
 Files = Annotated[Path | None, file_argument(QUERIES, metavar="QUERIES")]
@@ -109,6 +110,7 @@ def search(
             source.check()
             found = _search_file(collection, source, options)
         for answers in found:
+            _warn(answers)
             if as_json:
                 for answer in answers:
                     print_json(answer)
@@ -136,7 +138,7 @@ def _search_like(
     """Yield what is found for entries, all at once."""
     ids = typed_ids(collection, like)
     with waiting():
-        found = to_json(collection.search_like(ids, **options))
+        found = _answers(collection.search_like(ids, **options))
     yield [
         {"query": row, "query_id": name, **answer}
         for row, (name, answer) in enumerate(zip(ids, found, strict=True))
@@ -149,8 +151,21 @@ def _search_file(
     """Yield what is found for the queries of a file, batch by batch."""
     search = collection.search_radius if "r" in options else collection.search
     for batch in source.batches("searching", collection.stats()["dim"]):
-        found = to_json(search(batch.X, **options))
+        found = _answers(search(batch.X, **options))
         yield [{**name, **answer} for name, answer in zip(batch.names(), found, strict=True)]
+
+
+def _answers(matches: Matches) -> Answers:
+    """Return what was found for each query, and which shards did not answer."""
+    return [answer | missing_to_json(matches.missing) for answer in to_json(matches)]
+
+
+def _warn(answers: Answers) -> None:
+    """Say that shards did not answer."""
+    missing = sorted({shard for answer in answers for shard in answer.get("missing", ())})
+    if missing:
+        named = f"shard{'s' if missing[1:] else ''} {', '.join(map(str, missing))}"
+        typer.echo(f"warning: {named} did not answer: this is a part of what there is", err=True)
 
 
 def _print_table(answers: Answers, *, explain: bool, ways: bool) -> None:

@@ -6,19 +6,25 @@ import ipaddress
 import logging
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import everhash
-from everhash.cli.arguments import AsJson, File
+from everhash.cli.arguments import AsJson, is_cluster, local_argument, open_cluster
 from everhash.cli.formatting import print_json, printable
 from everhash.cli.terminal import waiting
 from everhash.extras import require
 
+if TYPE_CHECKING:
+    from everhash.cluster.serving import ServedCluster
+
 LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
+Served = Annotated[
+    Path, local_argument("The collection's file, or the storage folder of a cluster.")
+]
 Host = Annotated[
     str, typer.Option(help="Address to listen at; --keys is needed unless it is local.")
 ]
@@ -49,7 +55,7 @@ AccessLog = Annotated[
 
 
 def serve(
-    path: File,
+    path: Served,
     host: Host = "127.0.0.1",
     port: Port = 8765,
     keys: KeyFile = None,
@@ -72,7 +78,7 @@ def serve(
 
     known = None if keys is None else read_keys(keys)
     app = make_app(
-        partial(everhash.open, path, readonly=readonly),
+        _served(path) if is_cluster(path) else partial(everhash.open, path, readonly=readonly),
         keys=known,
         readonly=readonly,
         public=not is_local(host),
@@ -96,6 +102,15 @@ def serve(
     finally:
         app.service.close_collection()
         listening.close()
+
+
+def _served(storage: Path) -> ServedCluster:
+    """Open a cluster to serve it; what is wrong with it is raised before an address is printed."""
+    from everhash.cluster.serving import ServedCluster
+    from everhash.serve import limits
+
+    # a search that misses a shard has to be answered before its request is given up
+    return ServedCluster(open_cluster(str(storage), patience=limits.SECONDS / 2), storage)
 
 
 def is_local(host: str) -> bool:

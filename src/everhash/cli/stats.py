@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from everhash import peers
-from everhash.cli.arguments import AsJson, Target, is_url, open_collection
+from everhash.cli.arguments import (
+    AsJson,
+    Target,
+    is_cluster,
+    is_url,
+    open_cluster,
+    open_collection,
+)
 from everhash.cli.formatting import counted, print_json, printable, short, size
 
 KEPT = {
@@ -28,8 +36,11 @@ def stats(target: Target, as_json: AsJson = False) -> None:
 
     Example: everhash stats shop.ever --json
     """
-    with open_collection(target, readonly=True) as collection:
-        found = collection.stats()
+    if is_cluster(target):
+        found = _of_cluster(target)
+    else:
+        with open_collection(target, readonly=True) as collection:
+            found = collection.stats()
     entries = found["entries"]
     found["bytes_per_entry"] = round(found["bytes"] / entries, 1) if entries else None
     if as_json:
@@ -40,9 +51,45 @@ def stats(target: Target, as_json: AsJson = False) -> None:
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_column(style="dim")
-    for row in (*_contents(found), *_learning(found), *_state(found)):
+    for row in (*_shards(found), *_contents(found), *_learning(found), *_state(found)):
         table.add_row(*row)
     Console().print(table)
+
+
+def _of_cluster(storage: str) -> dict[str, Any]:
+    """Return stats of the shards that answer, and how each copy stands."""
+    from everhash.cluster.standing import copies_of
+
+    with open_cluster(storage, partial=True) as collection:
+        return {**collection.stats(), "copies": [asdict(copy) for copy in copies_of(collection)]}
+
+
+def _shards(found: dict[str, Any]) -> list[Row]:
+    """Return rows on the shards of a cluster; none for a file."""
+    copies: dict[int, list[dict[str, Any]]] = {}
+    for copy in found.get("copies", ()):
+        copies.setdefault(copy["shard"], []).append(copy)
+    if not copies:
+        return []
+    each = counted(len(copies[0]), "copy", "copies")
+    moving = "entries move to new shards" if found["moving"] else "no entries move"
+    return [
+        ("shards", f"{len(copies):,}", f"{each} of each; {moving}"),
+        *(_shard(shard, some) for shard, some in copies.items()),
+    ]
+
+
+def _shard(shard: int, copies: list[dict[str, Any]]) -> Row:
+    """Return a row on a shard: its entries, and which copies are silent or behind."""
+    known = [copy["entries"] for copy in copies if copy["entries"] is not None]
+    notes = [
+        f"copy {copy['copy']} does not answer"
+        if copy["behind"] is None
+        else f"copy {copy['copy']} is {counted(copy['behind'], 'write')} behind"
+        for copy in copies
+        if copy["behind"] != 0
+    ]
+    return f"  shard {shard}", f"{max(known):,}" if known else "?", "; ".join(notes)
 
 
 def _contents(found: dict[str, Any]) -> list[Row]:

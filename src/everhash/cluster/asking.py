@@ -123,10 +123,17 @@ class Asker:
         """Return which shards there are."""
         table = self._table  # another thread may forget it
         if table is None:
-            here = self._tell_lead(Where(secrets.token_hex(8)))
-            assert isinstance(here, Here)  # noqa: S101 - there is no other answer
-            table = self._table = here.table
+            table = self._table = self._where().table
         return table
+
+    def newest(self) -> int:
+        """Return the number of the last write of anybody."""
+        return self._where().seq
+
+    def _where(self) -> Here:
+        here = self._tell_lead(Where(secrets.token_hex(8)))
+        assert isinstance(here, Here)  # noqa: S101 - there is no other answer
+        return here
 
     def forget_table(self) -> None:
         """Ask the lead again which shards there are."""

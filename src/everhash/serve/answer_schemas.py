@@ -49,6 +49,11 @@ class SearchAnswer(BaseModel):
 
     matches: list[QueryMatches]
     columns: int = Field(description="Columns of a table of matches, empty ones included.")
+    missing: list[int] = Field(
+        [],
+        description="Shards of a cluster that did not answer in time: this is then a part of what "
+        "there is. Left out where all did.",
+    )
 
 
 class Entry(BaseModel):

@@ -14,7 +14,7 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
-from everhash.collection.collection import Collection
+from everhash.serve.served import Served
 from everhash.errors import EverhashError, InputError, OptionError, ServiceError
 from everhash.serve.access import Access, no_route
 from everhash.serve.access_log import log
@@ -39,7 +39,7 @@ FRESH = {"Cache-Control": "no-cache"}
 
 
 def make_app(
-    collection: Collection | Callable[[], Collection],
+    collection: Served | Callable[[], Served],
     *,
     keys: Keys | None = None,
     readonly: bool = False,

@@ -125,5 +125,5 @@ def _alone(query: WaitingQuery, search: Search) -> Result:
 def _answers(matches: Matches, n: int) -> list[bytes]:
     if len(matches) != n:
         raise ValueError(f"{len(matches)} answers to {n} queries")
-    columns = matches.ids.shape[1]
-    return [to_json({"matches": [query], "columns": columns}) for query in wire.to_json(matches)]
+    same = {"columns": matches.ids.shape[1], **wire.missing_to_json(matches.missing)}
+    return [to_json({"matches": [query], **same}) for query in wire.to_json(matches)]

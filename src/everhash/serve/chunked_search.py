@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.collection.collection import Collection
+from everhash.serve.served import Served
 from everhash.errors import TooLargeError
 from everhash.matches import Matches
 from everhash.serve import limits
@@ -28,7 +28,7 @@ from everhash.wire.matches import FlatMatches
 
 Queries = NDArray[np.float32] | list[Any]
 """Rows, or ids of entries."""
-Run = Callable[[Callable[[Collection], Any]], Awaitable[Any]]
+Run = Callable[[Callable[[Served], Any]], Awaitable[Any]]
 """Makes a call in a thread."""
 FIRST_CHUNK = 32
 """Queries of the first chunk of a kind of search; one, if it has to be explained."""
@@ -43,7 +43,7 @@ RADIUS_CELLS = 4_000_000
 class SearchPlan(NamedTuple):
     """What to search with, and what the answer holds."""
 
-    search: Callable[[Collection, Queries], Matches]
+    search: Callable[[Served, Queries], Matches]
     kind: Hashable
     """Searches of one kind take equally long a query."""
     arrow: bool
@@ -106,15 +106,17 @@ class _Answer:
         self._flat: list[FlatMatches] = []
         self._queries: list[dict[str, Any]] = []
         self._total = self._columns = 0
+        self._missing: set[int] = set()
 
     def search(
-        self, collection: Collection, *, queries: Queries, last: bool
+        self, collection: Served, *, queries: Queries, last: bool
     ) -> tuple[float, bytes | None]:
         """Search a chunk; return how long that took, and after the last the answer."""
         began = perf_counter()
         matches = self._plan.search(collection, queries)
         self._total += int(matches.counts.sum())
         self._columns = max(self._columns, matches.ids.shape[1])
+        self._missing.update(matches.missing)
         if self._total > limits.MATCHES:
             raise _too_many(f"more than {limits.MATCHES} matches")
         if self._plan.explain:
@@ -130,10 +132,10 @@ class _Answer:
         if self._plan.arrow:
             return match_tables.to_arrow(FlatMatches.joined(self._flat))
         answer = {"matches": self._queries, "columns": self._columns}
-        return to_json(answer)
+        return to_json(answer | wire.missing_to_json(sorted(self._missing)))
 
 
-def check_explained(matches: int, collection: Collection) -> None:
+def check_explained(matches: int, collection: Served) -> None:
     """Refuse to explain more than an answer may hold."""
     width = collection.hasher.width_
     if matches * width > limits.EXPLAINED:

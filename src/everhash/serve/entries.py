@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import everhash
 from everhash.collection.as_json import entry_to_json, label_info_to_json
-from everhash.collection.collection import Collection
+from everhash.serve.served import Served
 from everhash.collection.typed import typed_ids, typed_label
 from everhash.errors import OptionError
 from everhash.index.entries import Entry
@@ -40,7 +40,7 @@ class PageRequest(NamedTuple):
     """Their codes too."""
 
 
-def entries_page(collection: Collection, page: PageRequest) -> dict[str, Any]:
+def entries_page(collection: Served, page: PageRequest) -> dict[str, Any]:
     """Return entries in order of arrival, and where to go on."""
     label = None if page.label is None else label_of(collection, page.label, as_json=page.as_json)
     text = check_text(page.text)
@@ -61,7 +61,7 @@ def entries_page(collection: Collection, page: PageRequest) -> dict[str, Any]:
     return {"total": total if text is None else None, "next": after, "entries": described}
 
 
-def _count(collection: Collection, label: Hashable) -> int:
+def _count(collection: Served, label: Hashable) -> int:
     """Return how many entries have a label."""
     hasher = collection.hasher
     number = int(hasher.numbers([label])[0])
@@ -69,14 +69,14 @@ def _count(collection: Collection, label: Hashable) -> int:
     return collection.labels(at, at + 1)[0].entries
 
 
-def label_of(collection: Collection, text: str, *, as_json: bool) -> Hashable:
+def label_of(collection: Served, text: str, *, as_json: bool) -> Hashable:
     """Return the label that a query string names."""
     if as_json:
         return read_label(_json(text))
     return typed_label(text, lambda label: not collection.hasher.unknown([label]))
 
 
-def id_of(collection: Collection, text: str, *, as_json: bool) -> Id:
+def id_of(collection: Served, text: str, *, as_json: bool) -> Id:
     """Return the id that a query string names."""
     return as_id(_json(text) if as_json else typed_ids(collection, [text])[0])
 
@@ -90,13 +90,13 @@ def _json(text: str) -> Any:
         ) from None
 
 
-def entries_of(collection: Collection, ids: list[Any]) -> dict[str, Any]:
+def entries_of(collection: Served, ids: list[Any]) -> dict[str, Any]:
     """Return entries by their ids."""
     with collection.held():
         return {"entries": _describe(collection, collection.get(ids), codes=True)}
 
 
-def _describe(collection: Collection, found: list[Entry], *, codes: bool) -> list[dict[str, Any]]:
+def _describe(collection: Served, found: list[Entry], *, codes: bool) -> list[dict[str, Any]]:
     described: list[dict[str, Any]] = []
     for start in range(0, len(found), TOGETHER):
         part = found[start : start + TOGETHER]
@@ -106,12 +106,12 @@ def _describe(collection: Collection, found: list[Entry], *, codes: bool) -> lis
     return described
 
 
-def count_labels(collection: Collection) -> int:
+def count_labels(collection: Served) -> int:
     """Return how many labels there are; those that were merged or dropped are gone."""
     return sum(label is not None for label in collection.hasher.labels_)
 
 
-def labels_page(collection: Collection, start: int, limit: int) -> dict[str, Any]:
+def labels_page(collection: Served, start: int, limit: int) -> dict[str, Any]:
     """Return labels in order of arrival."""
     with collection.held():
         total = count_labels(collection)
@@ -119,7 +119,7 @@ def labels_page(collection: Collection, start: int, limit: int) -> dict[str, Any
     return {"total": total, "labels": [label_info_to_json(info) for info in infos]}
 
 
-def stats_of(collection: Collection, *, readonly: bool) -> dict[str, Any]:
+def stats_of(collection: Served, *, readonly: bool) -> dict[str, Any]:
     """Return the stats of a collection, without the folder of its file."""
     stats, hasher = collection.stats(), collection.hasher
     path = stats.pop("path")

@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from numpy.typing import NDArray
 
 from everhash.collection.attachments import image_type
-from everhash.collection.collection import Collection
+from everhash.serve.served import Served
 from everhash.errors import EverhashError, UnknownNameError
 from everhash.serve import entries, limits, metrics
 from everhash.serve.chunked_search import FIRST_CHUNK
@@ -174,17 +174,17 @@ def state_endpoints(service: Service) -> dict[str, Endpoint]:
     }
 
 
-async def _json(service: Service, read: Callable[[Collection], dict[str, Any]]) -> Response:
+async def _json(service: Service, read: Callable[[Served], dict[str, Any]]) -> Response:
     """Answer with what a call returns, encoded by the thread that makes it."""
     content = await service.read(lambda c: to_json(read(c)))
     return Response(content, media_type=JSON)
 
 
-def _likeliest(collection: Collection, rows: NDArray[np.float32]) -> NDArray[Any]:
+def _likeliest(collection: Served, rows: NDArray[np.float32]) -> NDArray[Any]:
     return collection.predict(rows)
 
 
-def _picture(collection: Collection, name: str, *, as_json: bool) -> bytes:
+def _picture(collection: Served, name: str, *, as_json: bool) -> bytes:
     entry = entries.id_of(collection, name, as_json=as_json)
     data = collection.attachments([entry])[0].thumbnail
     if data is None:

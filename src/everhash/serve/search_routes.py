@@ -11,7 +11,7 @@ from fastapi import Request
 from fastapi.responses import Response
 from numpy.typing import NDArray
 
-from everhash.collection.collection import Collection
+from everhash.serve.served import Served
 from everhash.collection.search_calls import READING
 from everhash.errors import InputError, OptionError
 from everhash.matches import Matches
@@ -51,7 +51,7 @@ async def search(service: Service, scope: Any, receive: Any) -> Reply:
 
 
 def _nearest(
-    collection: Collection, queries: Queries, *, request: schemas.SearchRequest
+    collection: Served, queries: Queries, *, request: schemas.SearchRequest
 ) -> Matches:
     if request.explain:
         check_explained(len(queries) * min(request.k, len(collection)), collection)
@@ -74,7 +74,7 @@ async def search_radius(service: Service, scope: Any, receive: Any) -> Reply:
     return await service.chunked.find(queries, plan, receive), ARROW if arrow else JSON
 
 
-def _within(collection: Collection, queries: Queries, *, request: schemas.RadiusRequest) -> Matches:
+def _within(collection: Served, queries: Queries, *, request: schemas.RadiusRequest) -> Matches:
     """Return all entries within a radius; they are explained only if they are not too many."""
     search: Callable[..., Matches] = collection.search_radius
     find = partial(search, queries, request.r, request.by, **_filters(request))

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash import kernels
+from everhash.serve.served import Served
 from everhash.collection.collection import Collection
 from everhash.errors import EverhashError, OptionError, ReadOnlyError, StoreError
 from everhash.index.refresh import RefreshReport
@@ -57,7 +58,7 @@ class Service:
         readonly: refuse writes.
     """
 
-    def __init__(self, source: Collection | Callable[[], Collection], *, readonly: bool) -> None:
+    def __init__(self, source: Served | Callable[[], Served], *, readonly: bool) -> None:
         self.readonly = readonly
         self.metrics, self.events, self.jobs = Metrics(), Events(), Jobs()
         self.accuracy = AccuracyHistory()
@@ -68,8 +69,8 @@ class Service:
         self.server: Any = None
         """The uvicorn server, once it runs: `should_exit` says that it stops, and makes it."""
         self._source = source
-        self._opened: Collection | None = None
-        self._collection: Collection | None = None
+        self._opened: Served | None = None
+        self._collection: Served | None = None
         """The same, once requests can be answered."""
         self.is_opening = False
         """Whether a thread opens the collection, or compiles kernels: it cannot be interrupted."""
@@ -92,7 +93,7 @@ class Service:
         """
         if self._opened is None:
             source = self._source
-            self._opened = source if isinstance(source, Collection) else source()
+            self._opened = source() if callable(source) else source
 
     def start(self) -> None:
         """Begin to open the collection; until it is open, requests are refused as busy."""
@@ -127,7 +128,7 @@ class Service:
             if self._ending:  # the service has not waited for it
                 self.close_collection()
 
-    def _load(self, collection: Collection) -> None:
+    def _load(self, collection: Served) -> None:
         import pyarrow  # noqa: F401
 
         kernels.load_all(peers=False)
@@ -175,6 +176,11 @@ class Service:
         task.add_done_callback(self._tasks.discard)
 
     @property
+    def _has_other_writers(self) -> bool:
+        """Whether others may write: to a file that is open for reading, and to any cluster."""
+        return self.readonly or not isinstance(self._opened, Collection)
+
+    @property
     def is_stopping(self) -> bool:
         """Whether the server was asked to stop."""
         return self.server is not None and bool(self.server.should_exit)
@@ -182,24 +188,24 @@ class Service:
     # Asking
 
     @property
-    def collection(self) -> Collection:
+    def collection(self) -> Served:
         """The collection, once it is open."""
         if self._collection is None:
             raise busy(f"the service is {'stopping' if self._ending else 'starting'}")
         return self._collection
 
-    async def search(self, call: Callable[[Collection], T]) -> T:
+    async def search(self, call: Callable[[Served], T]) -> T:
         """Return the result of a call that needs memory only: it never waits for a commit."""
         return await _in(self._searcher, partial(call, self.collection))
 
-    async def read(self, call: Callable[[Collection], T]) -> T:
+    async def read(self, call: Callable[[Served], T]) -> T:
         """Return the result of a call that may read the file, and so may wait for a commit."""
         return await _in(self._reader, partial(call, self.collection))
 
     def _search_now(self, rows: NDArray[np.float32], k: int, by: str) -> Matches:
         return self.collection.search(rows, k, by)
 
-    async def write(self, call: Callable[[Collection], WriteResult]) -> Any:
+    async def write(self, call: Callable[[Served], WriteResult]) -> Any:
         """Make a call that changes something, publish its events, and return its answer."""
         self.check_writable()
         result = await _in(self._writer, partial(call, self.collection))
@@ -233,8 +239,8 @@ class Service:
                 return
             look += 1
             try:
-                if self.readonly and look % FOLLOW == 0:
-                    moved = await self.read(Collection.catch_up)
+                if self._has_other_writers and look % FOLLOW == 0:
+                    moved = await self.read(lambda collection: collection.catch_up())
                     self._changed = self._changed or moved
                 if self._changed or self._follows:
                     await self._publish()
@@ -265,8 +271,7 @@ class Service:
     async def dry_run(self) -> RefreshReport:
         """Return what a refresh would do, after the one that is under way."""
         if self.readonly:
-            call = partial(Collection.refresh, dry_run=True)
-            return await _in(self._writer, partial(call, self.collection))
+            return await _in(self._writer, partial(self.collection.refresh, dry_run=True))
         async with self._refreshing:
             return await self._run_refresh(self.collection, dry_run=True)
 
@@ -279,7 +284,7 @@ class Service:
             self._begin(self._refresh(job, collection))
         return job
 
-    async def _refresh(self, job: Job, collection: Collection) -> None:
+    async def _refresh(self, job: Job, collection: Served) -> None:
         """Refresh a slice at a time: searches and writes take turns with it."""
         try:
             async with self._refreshing:
@@ -293,7 +298,7 @@ class Service:
             log.warning("a refresh failed: %s", error)
 
     async def _run_refresh(
-        self, collection: Collection, job: Job | None = None, *, dry_run: bool = False
+        self, collection: Served, job: Job | None = None, *, dry_run: bool = False
     ) -> RefreshReport:
         """Run a refresh after the one in the background; again if a write has ended it."""
         for left in reversed(range(TRIES)):

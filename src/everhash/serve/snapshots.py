@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 from weakref import WeakSet
 
-from everhash.collection.collection import Collection
+from everhash.serve.served import Served
 from everhash.errors import EverhashError
 from everhash.serve import limits
 from everhash.serve.errors import ClientGoneError, busy
@@ -48,7 +48,7 @@ class Snapshots:
         return size, _pieces(file)
 
 
-def copy_of(collection: Collection) -> IO[bytes]:
+def copy_of(collection: Served) -> IO[bytes]:
     """Return a snapshot whose file has no name any more: closing it frees the space."""
     with tempfile.TemporaryDirectory(prefix="everhash-snapshot-") as folder:
         copy = Path(folder, "snapshot.ever")

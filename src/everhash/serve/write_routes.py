@@ -11,7 +11,7 @@ from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
 from everhash.collection.as_json import label_report_to_json
-from everhash.collection.collection import Collection
+from everhash.serve.served import Served
 from everhash.errors import InputError, LimitError
 from everhash.serve import limits, schemas
 from everhash.serve.endpoints import Endpoint, parse
@@ -22,7 +22,7 @@ from everhash.stream import Labels, as_labels
 from everhash.wire.labels import label_to_json
 
 
-def learn(collection: Collection, request: schemas.LearnRequest) -> WriteResult:
+def learn(collection: Served, request: schemas.LearnRequest) -> WriteResult:
     """Move the mapping; index nothing."""
     y, new = _checked_labels(collection, request.labels, len(request.rows))
     began = perf_counter()
@@ -32,21 +32,21 @@ def learn(collection: Collection, request: schemas.LearnRequest) -> WriteResult:
     return WriteResult(answer, [event])
 
 
-def forget(collection: Collection, request: schemas.LearnRequest) -> WriteResult:
+def forget(collection: Served, request: schemas.LearnRequest) -> WriteResult:
     """Take back rows that were learned."""
     collection.forget(request.rows, request.labels)
     n = len(request.rows)
     return WriteResult({"forgotten": n}, [("forgotten", {"rows": n})])
 
 
-def add(collection: Collection, request: schemas.AddRequest) -> WriteResult:
+def add(collection: Served, request: schemas.AddRequest) -> WriteResult:
     """Add entries."""
     y, _ = _checked_labels(collection, request.labels, len(request.rows))
     ids = collection.add(request.rows, request.ids, y, **_attached(request))
     return WriteResult({"ids": ids}, [_changed("added", ids)])
 
 
-def ingest(collection: Collection, request: schemas.AddRequest) -> WriteResult:
+def ingest(collection: Served, request: schemas.AddRequest) -> WriteResult:
     """Learn from rows and add them."""
     y, new = _checked_labels(collection, request.labels, len(request.rows))
     began = perf_counter()
@@ -55,7 +55,7 @@ def ingest(collection: Collection, request: schemas.AddRequest) -> WriteResult:
     return WriteResult({"ids": ids}, [learned, _changed("added", ids)])
 
 
-def upsert(collection: Collection, request: schemas.UpsertRequest) -> WriteResult:
+def upsert(collection: Served, request: schemas.UpsertRequest) -> WriteResult:
     """Add entries, in place of those that have the same ids."""
     y, new = _checked_labels(collection, request.labels, len(request.rows))
     if request.ids is None:
@@ -66,19 +66,19 @@ def upsert(collection: Collection, request: schemas.UpsertRequest) -> WriteResul
     return WriteResult({"ids": ids}, [*learned, _changed("added", ids)])
 
 
-def update(collection: Collection, request: schemas.UpdateRequest) -> WriteResult:
+def update(collection: Served, request: schemas.UpdateRequest) -> WriteResult:
     """Give entries other features."""
     collection.update(request.ids, request.rows, teach=request.teach)
     return WriteResult({"updated": len(request.ids)}, [_changed("updated", request.ids)])
 
 
-def attach(collection: Collection, request: schemas.AttachRequest) -> WriteResult:
+def attach(collection: Served, request: schemas.AttachRequest) -> WriteResult:
     """Give entries payloads and thumbnails."""
     collection.attach(request.ids, **_attached(request))
     return WriteResult({"attached": len(request.ids)}, [])
 
 
-def label(collection: Collection, request: schemas.LabelRequest) -> WriteResult:
+def label(collection: Served, request: schemas.LabelRequest) -> WriteResult:
     """Give entries labels instead of what they had."""
     y, new = _checked_labels(collection, request.labels, len(request.ids))
     report = collection.label(request.ids, y, teach=request.teach)
@@ -87,40 +87,40 @@ def label(collection: Collection, request: schemas.LabelRequest) -> WriteResult:
     return WriteResult(label_report_to_json(report), [event])
 
 
-def unlabel(collection: Collection, request: schemas.UnlabelRequest) -> WriteResult:
+def unlabel(collection: Served, request: schemas.UnlabelRequest) -> WriteResult:
     """Take the labels of entries away."""
     n = collection.unlabel(request.ids, teach=request.teach)
     return WriteResult({"unlabelled": n}, [_changed("unlabelled", request.ids)])
 
 
-def rename(collection: Collection, request: schemas.RenameRequest) -> WriteResult:
+def rename(collection: Served, request: schemas.RenameRequest) -> WriteResult:
     """Give a label another name."""
     collection.rename_label(request.label, request.to)
     label, to = label_to_json(request.label), label_to_json(request.to)
     return WriteResult({"label": to}, [("renamed", {"label": label, "to": to})])
 
 
-def merge(collection: Collection, request: schemas.MergeRequest) -> WriteResult:
+def merge(collection: Served, request: schemas.MergeRequest) -> WriteResult:
     """Make two labels one."""
     n = collection.merge_labels(request.label, request.into)
     names = {"label": label_to_json(request.label), "into": label_to_json(request.into)}
     return WriteResult({"entries": n}, [("merged", {**names, "entries": n})])
 
 
-def drop(collection: Collection, request: schemas.DropRequest) -> WriteResult:
+def drop(collection: Served, request: schemas.DropRequest) -> WriteResult:
     """Forget a label."""
     n = collection.drop_label(request.label)
     event = "dropped", {"label": label_to_json(request.label), "entries": n}
     return WriteResult({"entries": n}, [event])
 
 
-def remove(collection: Collection, request: schemas.IdsRequest) -> WriteResult:
+def remove(collection: Served, request: schemas.IdsRequest) -> WriteResult:
     """Remove entries."""
     removed = collection.remove(request.ids)
     return WriteResult({"removed": removed}, [_changed("removed", request.ids)])
 
 
-WRITES: dict[str, Callable[[Collection, Any], WriteResult]] = {
+WRITES: dict[str, Callable[[Served, Any], WriteResult]] = {
     "/learn": learn,
     "/forget": forget,
     "/add": add,
@@ -149,7 +149,7 @@ def write_endpoints(service: Service) -> dict[str, Endpoint]:
     return {**writes, "/refresh": refresh}
 
 
-def _endpoint(service: Service, write: Callable[[Collection, Any], WriteResult]) -> Endpoint:
+def _endpoint(service: Service, write: Callable[[Served, Any], WriteResult]) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         service.check_writable()
         parsed = await parse(service, request.scope)
@@ -164,7 +164,7 @@ def _attached(request: schemas.AddRequest | schemas.AttachRequest) -> dict[str, 
 
 
 def _checked_labels(
-    collection: Collection, labels: list[Any] | None, n: int
+    collection: Served, labels: list[Any] | None, n: int
 ) -> tuple[Labels, list[Hashable]]:
     """Return labels, and those never seen before, if there are not too many of them."""
     hasher, y = collection.hasher, as_labels(labels, n)

@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 from everhash.wire.arrow import BATCH, SCHEMA, messages_in
 from everhash.wire.ids import is_unicode
 from everhash.wire.labels import label_to_json
-from everhash.wire.matches import FlatMatches, id_array, objects, read_label
+from everhash.wire.matches import (
+    FlatMatches,
+    id_array,
+    missing_to_json,
+    objects,
+    read_label,
+    read_missing,
+)
 from everhash.wire.options import check_by
 from everhash.wire.values import read_count, read_list
 
@@ -38,8 +45,8 @@ def to_arrow(found: FlatMatches) -> bytes:
     """Return a stream with a row for each match, in order; see `docs/service.md`.
 
     The schema's metadata, under "everhash", has what rows cannot: the number of queries, the number
-    of columns of a table of matches, how ids are written, and for all queries their novelty and the
-    way they were searched by.
+    of columns of a table of matches, how ids are written, for all queries their novelty and the way
+    they were searched by, and the shards of a cluster that did not answer, if any.
     """
     import pyarrow as pa
 
@@ -52,6 +59,7 @@ def to_arrow(found: FlatMatches) -> bytes:
         "ids": id_type,
         "novelty": base64.b64encode(novelty.tobytes()).decode(),
         "by": found.by,
+        **missing_to_json(found.missing),
     }
     columns = {
         "query": pa.array(queries),
@@ -121,6 +129,7 @@ def from_arrow(body: bytes, n: int, k: int | None, *, payloads: bool) -> FlatMat
         explanations=[],
         payloads=_read_payloads(batch.column("payload"), counts) if payloads else [],
         columns=read_count(about["columns"]),
+        missing=read_missing(about),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from everhash.matches import Explanation, Matches
 from everhash.wire.ids import as_id
 from everhash.wire.labels import label_from_json, label_to_json
 from everhash.wire.options import check_by
-from everhash.wire.values import read_count, read_signs
+from everhash.wire.values import read_count, read_list, read_signs
 
 T = TypeVar("T")
 
@@ -42,6 +42,8 @@ class FlatMatches:
     payloads: list[list[Any]]
     columns: int
     """Of the table they come from, which may be wider than any query has matches."""
+    missing: list[int] = field(default_factory=list)
+    """Shards of a cluster that did not answer; see `Matches`."""
 
     @classmethod
     def of(cls, matches: Matches) -> FlatMatches:
@@ -59,20 +61,23 @@ class FlatMatches:
             explanations=matches.explanations,
             payloads=matches.payloads,
             columns=matches.ids.shape[1],
+            missing=matches.missing,
         )
 
     @classmethod
     def joined(cls, parts: list[FlatMatches]) -> FlatMatches:
         """Put the queries of several searches one after another."""
         columns: dict[str, Any] = {}
-        for field in fields(cls):
-            values = [getattr(part, field.name) for part in parts]
-            if field.name == "columns":
-                columns[field.name] = max(values)
+        for column in fields(cls):
+            name, values = column.name, [getattr(part, column.name) for part in parts]
+            if name == "columns":
+                columns[name] = max(values)
+            elif name == "missing":
+                columns[name] = sorted(set().union(*values))
             elif isinstance(values[0], list):
-                columns[field.name] = [row for part in values for row in part]
+                columns[name] = [row for part in values for row in part]
             else:
-                columns[field.name] = np.concatenate(values)
+                columns[name] = np.concatenate(values)
         return cls(**columns)
 
     def padded(self, n: int, k: int | None) -> Matches:
@@ -96,6 +101,7 @@ class FlatMatches:
             by=self.by,
             explanations=self.explanations,
             payloads=self.payloads,
+            missing=self.missing,
         )
 
 
@@ -171,7 +177,18 @@ def from_json(answer: dict[str, Any], *, explain: bool, payloads: bool) -> FlatM
         explanations=_of_each(matches, "explanation", _explanation) if explain else [],
         payloads=_of_each(matches, "payload", lambda payload: payload) if payloads else [],
         columns=read_count(answer["columns"]),
+        missing=read_missing(answer),
     )
+
+
+def missing_to_json(missing: list[int]) -> dict[str, list[int]]:
+    """Return what an answer says of shards that did not answer: nothing if all did."""
+    return {"missing": missing} if missing else {}
+
+
+def read_missing(answer: dict[str, Any]) -> list[int]:
+    """Read which shards did not answer."""
+    return [read_count(shard) for shard in read_list(answer.get("missing", []))]
 
 
 def _of_each(matches: list[Any], field: str, read: Callable[[Any], T]) -> list[list[T]]:
