@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -38,6 +40,11 @@ class ClusterHistories(Histories):
         """The learner sums rows up from 1,000 on."""
         rows = self.rows(n)
         self.added(self.call("ingest", ALL[rows], TRUTH[rows]))
+
+    @rule(n=st.sampled_from([1, 20]), label=st.sampled_from([3, "stranger"]))
+    def forget_strangers(self, n: int, label: Any) -> None:
+        """Sums of many rows may be those of strangers too."""
+        self.call("forget", self.rng.normal(size=(n, 64)).astype(np.float32), [label] * n)
 
     @rule()
     def restart(self) -> None:

@@ -20,8 +20,9 @@ from typing import Any, Self
 import numpy as np
 
 from everhash.cluster.answers import from_json, to_json
-from everhash.cluster.decider import CollectionDecider, LeadState, Pending
+from everhash.cluster.decider import CollectionDecider
 from everhash.cluster.lead import REMEMBERED, Lead, Record
+from everhash.cluster.lead_state import LeadState, Pending
 from everhash.cluster.placement import Table
 from everhash.collection.formats import (
     Lesson,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from everhash.cluster.effects import Labelling, Moved, kind_of, pick, read_start
+from everhash.cluster.effects import kind_of, read_start
 from everhash.cluster.messages import Apply
+from everhash.cluster.moved import Labelling, Moved, pick
 from everhash.cluster.placement import slots_of
 from everhash.cluster.questions import (
     NEVER,
@@ -35,7 +37,7 @@ from everhash.cluster.questions import REMOVED as WAS_REMOVED
 from everhash.cluster.shard_collection import ShardCollection
 from everhash.collection.attachments import blobs_at
 from everhash.collection.formats import pack_mapping
-from everhash.errors import EverhashError
+from everhash.errors import EverhashError, InputError
 from everhash.index.arrays import Counts
 from everhash.index.columns import REMOVED
 from everhash.index.index import Index
@@ -47,6 +49,8 @@ from everhash.index.ways.way import Scope
 from everhash.learn.following import FollowingLearner
 from everhash.learn.hasher import OnlineHasher
 from everhash.wire.ids import IdList, as_ids
+
+log = logging.getLogger(__name__)
 
 
 class ShardEntries:
@@ -99,6 +103,9 @@ class ShardEntries:
             return _answer(self.collection, question)
         except EverhashError as error:
             return error
+        except Exception as error:  # what a client asks must not end the shard
+            log.exception("a question fails")
+            return InputError(f"{type(error).__name__}: {error!s:.200}")
 
 
 def _answer(collection: ShardCollection, question: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from everhash.cluster.effects import Labelling, Moved, pick
+from everhash.cluster.moved import NOBODY, Labelling, Moved
 from everhash.collection.attachments import KINDS, Blobs
 from everhash.collection.changeset import Changeset
 from everhash.collection.collection import Collection
@@ -30,8 +30,6 @@ from everhash.learn.following import Solved
 from everhash.learn.hasher import OnlineHasher
 from everhash.stream import Labels
 from everhash.wire.ids import IdList
-
-NOBODY: Counts = np.empty(0, np.int64)
 
 
 class ConcernedEntries(Index):
@@ -80,11 +78,6 @@ class Outcome(NamedTuple):
     known: int
     """Entries that were there before; the others were added."""
     entries: ConcernedEntries
-
-    @classmethod
-    def of_nothing(cls, hasher: OnlineHasher) -> Outcome:
-        """Return that no entry is concerned."""
-        return cls(None, None, 0, ConcernedEntries(hasher))
 
     def joined(self) -> int:
         """Return how many entries have no label that were not there, or had one."""
@@ -148,10 +141,6 @@ class Outcome(NamedTuple):
         """Return how many of these entries have no label."""
         return int((self.entries.label_column[places] == UNLABELLED).sum())
 
-    def ids_of(self, places: Counts) -> IdList:
-        """Return the ids of entries."""
-        return pick(self.entries.ids_at(places), np.arange(len(places)))
-
 
 class Workspace(Collection):
     """Makes one call on the entries that it concerns."""
@@ -200,10 +189,3 @@ class _Carried:
         """Return the blobs with these numbers."""
         found = {number: self._blobs.get(number) for number in numbers}
         return {number: data for number, data in found.items() if data is not None}
-
-
-WRITES = (
-    *("learn", "forget", "add", "ingest", "upsert", "update", "attach", "remove"),
-    *("label", "unlabel", "rename_label", "merge_labels", "drop_label"),
-)
-"""Calls that are decided in a workspace."""

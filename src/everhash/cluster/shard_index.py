@@ -1,0 +1,55 @@
+"""The index of a shard."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.index.arrays import Counts, Floats
+from everhash.index.coded import CodedEntries
+from everhash.index.features import StoredFeatures
+from everhash.index.index import Index
+from everhash.wire.ids import IdList
+
+
+class ShardIndex(Index):
+    """An index whose likeness direction and mapping of unlabelled entries the lead decides."""
+
+    def _code_likeness(self, rows: Floats, first: int) -> None:
+        self._write_likeness(rows, first)
+
+    def places_of(self, ids: IdList) -> Counts:
+        """Return the place of each id, -1 if no entry has it."""
+        return self._ids.find(ids)
+
+    def ids_at(self, places: Counts) -> IdList:
+        """Return the ids of the entries at these places."""
+        return self._ids.at(places)
+
+    def stored_at(self, places: Counts) -> StoredFeatures:
+        """Return the features of the entries at these places, ascending, as they are stored."""
+        return self._features.read(places)
+
+    def turn_to(self, direction: NDArray[np.float32]) -> None:
+        """Take over the direction of likeness codes, and make those of all entries again."""
+        assert self._coder is not None  # noqa: S101 - entries of a shard have likeness codes
+        self._coder.direction = direction
+        places = self.with_features(np.arange(self.arrived))
+        if len(places):
+            self._table["likeness"][places] = self._coder.encode(self.features_at(places))
+
+    def _coded_to_join(self) -> CodedEntries:
+        if self._coded is None:
+            self.rebase()
+        assert self._coded is not None  # noqa: S101 - it was just made
+        return self._coded
+
+    def rebase(self) -> None:
+        """Begin anew with unlabelled entries, of which there are none, under the newest mapping."""
+        self._coded = self._new_coded(self.hasher.freeze())
+
+    def refresh_all(self) -> None:
+        """Bring unlabelled entries up to date; without any, take over the newest mapping."""
+        if self.coded is None:
+            self.rebase()
+        self.refresh()
