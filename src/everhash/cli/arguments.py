@@ -130,9 +130,20 @@ def reaching(address: str, *, partial: bool = False) -> Iterator[None]:
         _REACHING.reset(token)
 
 
-def ray_address(address: str) -> str | None:
-    """Return an address as `everhash.cluster` takes it."""
-    return None if address == LOCAL else address
+@contextmanager
+def connecting(address: str) -> Iterator[str | None]:
+    """Yield an address as `everhash.cluster` takes it.
+
+    What Ray's libraries write to stderr meanwhile is dropped: what matters of it is raised.
+    """
+    kept = os.dup(2)
+    with Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield None if address == LOCAL else address
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def open_cluster(storage: str, **options: Any) -> ClusterCollection:
@@ -140,10 +151,8 @@ def open_cluster(storage: str, **options: Any) -> ClusterCollection:
     from everhash import cluster
 
     how = _REACHING.get() or Reaching(os.environ.get(RAY) or "auto")
-    with waiting("connecting to Ray"):
-        return cluster.open(
-            ray_address(how.address), storage, **{"partial": how.partial, **options}
-        )
+    with connecting(how.address) as address:
+        return cluster.open(address, storage, **{"partial": how.partial, **options})
 
 
 @overload

@@ -19,10 +19,10 @@ from everhash.cli.arguments import (
     LOCAL,
     RAY,
     AsJson,
+    connecting,
     file_argument,
     is_cluster,
     open_cluster,
-    ray_address,
     reaching,
 )
 from everhash.cli.collection import Bits, Dim, LabelsPerCycle, RandomState
@@ -31,7 +31,7 @@ from everhash.cli.ingest import Durability, ingest
 from everhash.cli.search import search
 from everhash.cli.serve import serve
 from everhash.cli.stats import stats
-from everhash.cli.terminal import Bar, waiting
+from everhash.cli.terminal import Bar
 from everhash.errors import StoreError
 from everhash.learn.options import whole_number
 
@@ -128,9 +128,9 @@ def create(
     whole_number("--random-state", random_state, least=0)
     if labels_per_cycle is not None:
         whole_number("--labels-per-cycle", labels_per_cycle, least=1)
-    with waiting("starting shards"):
+    with connecting(address) as ray:
         made = clusters.create(
-            ray_address(address),
+            ray,
             storage,
             dim,
             bits,
@@ -158,9 +158,9 @@ def import_(
     """
     from everhash.cluster.importing import import_file
 
-    with waiting("copying entries to shards"):
+    with connecting(address) as ray:
         made = import_file(
-            ray_address(address),
+            ray,
             storage,
             file,
             shards=shards,
@@ -227,8 +227,8 @@ def stop(storage: Storage, address: Address = "auto", as_json: AsJson = False) -
     from everhash import cluster as clusters
 
     _check_cluster(storage)
-    with waiting("connecting to Ray"):
-        ended = clusters.stop(ray_address(address), storage)
+    with connecting(address) as ray:
+        ended = clusters.stop(ray, storage)
     if as_json:
         print_json({"path": str(storage), "ended": ended})
     else:

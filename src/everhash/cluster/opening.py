@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -17,6 +18,8 @@ from everhash.learn.hasher import OnlineHasher
 from everhash.learn.options import whole_number
 
 MOST_COPIES = 5
+REACHABLE = 5.0
+"""Seconds within which Ray has to accept a connection."""
 
 
 def create(
@@ -140,6 +143,7 @@ def _connect(address: str | None) -> None:
 
     if ray.is_initialized():
         return
+    _check_reachable(os.environ.get("RAY_ADDRESS", "") if address == "auto" else address or "")
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     if address is None:  # for this process only, so nobody else needs to reach it
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -148,7 +152,22 @@ def _connect(address: str | None) -> None:
         # Ray takes None for any cluster that it finds here
         ray.init(address=address or "local", namespace="everhash", **options)
     except (ConnectionError, RuntimeError, ValueError) as error:
-        raise OptionError(
-            f"no Ray cluster at {address!r:.80}: {error!s:.200}",
-            hint="start one with `ray start --head`, then take its address, or auto",
-        ) from None
+        raise _no_ray(f"{address!r:.80}: {str(error).partition('.')[0]:.200}") from None
+
+
+def _check_reachable(address: str) -> None:
+    """Raise if nothing listens at host:port: Ray would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if not (host and port.isdecimal()) or "//" in address:
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=REACHABLE).close()
+    except (OSError, OverflowError) as error:
+        raise _no_ray(f"{address!r:.80}: {error}") from None
+
+
+def _no_ray(problem: str) -> OptionError:
+    return OptionError(
+        f"no Ray cluster at {problem}",
+        hint="start one with `ray start --head`; if it wants a token, set RAY_AUTH_MODE=token",
+    )
