@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from typing import Any, NamedTuple, Protocol
 
 from everhash.cluster.lead import Replica
+from everhash.cluster.lead_contents import AskLead, LeadContents
 from everhash.cluster.messages import (
     Ask,
     Behind,
@@ -62,6 +64,8 @@ class Answers(NamedTuple):
     """What shards have told, by what all of them had after one write."""
 
     table: Table
+    seq: int
+    """The number of that write."""
     by_shard: dict[int, Any]
     missing: list[int]
     """Shards that did not answer in time; none unless a partial answer was allowed."""
@@ -158,27 +162,42 @@ class Asker:
             for answer in told.values():
                 if isinstance(answer, EverhashError):
                     raise answer
-            return Answers(table, told, reading.missing)
+            return Answers(table, reading.seq, told, reading.missing)
 
     def _go_round(self, reading: Reading, asked: dict[int, Any], end: float) -> None:
         """Ask until all shards have answered by one write, or time is up."""
-        wait, pause = WAIT, None
-        try:
+        wait, is_paused = WAIT, False
+        with ExitStack() as pause:
             while not reading.complete and not reading.outdated:
                 left = end - time.monotonic()
                 if left <= 0:
                     self._give_up(reading)
                     return
-                if reading.wants_pause and pause is None:
-                    pause = secrets.token_hex(8)
-                    paused = self._tell_lead(Pause(pause))
-                    assert isinstance(paused, Paused)  # noqa: S101 - there is no other answer
+                if reading.wants_pause and not is_paused:
+                    pause.enter_context(self.paused())
+                    is_paused = True
                 if not self._ask_once(reading, asked, left):
+                    # a lead that was started again waits for somebody before it goes on
+                    self.members.tell_lead(Where(secrets.token_hex(8)), WAIT)
                     time.sleep(min(wait, left))
                     wait = min(2 * wait, LONGEST_WAIT)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let no write begin for a moment; see `lead.PAUSE`."""
+        request = secrets.token_hex(8)
+        answer = self._tell_lead(Pause(request))
+        assert isinstance(answer, Paused)  # noqa: S101 - there is no other answer
+        try:
+            yield
         finally:
-            if pause is not None:
-                self.members.tell_lead(Resume(pause), WAIT)
+            self.members.tell_lead(Resume(request), WAIT)
+
+    def lead_contents(self) -> LeadContents:
+        """Return what the lead knows."""
+        contents = self._tell_lead(AskLead(secrets.token_hex(8)))
+        assert isinstance(contents, LeadContents)  # noqa: S101 - there is no other answer
+        return contents
 
     def _ask_once(self, reading: Reading, asked: dict[int, Any], left: float) -> bool:
         """Ask the shards that are missing once; return whether any of them has answered."""

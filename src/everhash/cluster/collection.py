@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Hashable, Iterable
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -14,6 +15,7 @@ from everhash.cluster.placement import Table
 from everhash.cluster.questions import Call, LastRefresh
 from everhash.cluster.read_calls import everywhere
 from everhash.cluster.search_calls import SearchCalls
+from everhash.cluster.snapshot import take_snapshot
 from everhash.collection.learning import LabelReport
 from everhash.collection.read_calls import drawn
 from everhash.index.refresh import RefreshReport
@@ -163,5 +165,8 @@ class ClusterCollection(SearchCalls):
         return report
 
     def snapshot(self, path: str | os.PathLike[str]) -> None:
-        """Copy the collection as it is now to a new file."""
-        raise NotImplementedError
+        """Copy the collection as it is now to a new file, which `everhash.open` opens.
+
+        All entries pass through the memory of this process; writes wait until they are read.
+        """
+        take_snapshot(self._cluster, Path(path))

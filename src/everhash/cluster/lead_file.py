@@ -22,7 +22,7 @@ import numpy as np
 from everhash.cluster.answers import from_json, to_json
 from everhash.cluster.decider import CollectionDecider
 from everhash.cluster.lead import REMEMBERED, Lead, Record
-from everhash.cluster.lead_state import LeadState, Pending
+from everhash.cluster.lead_state import Begun, LeadState, Pending
 from everhash.cluster.placement import Table
 from everhash.collection.formats import (
     Lesson,
@@ -62,15 +62,32 @@ class LeadFile:
 
     @classmethod
     def create(
-        cls, path: Path | None, hasher: OnlineHasher, shards: int, copies: int, durability: str
+        cls,
+        path: Path | None,
+        hasher: OnlineHasher,
+        shards: int,
+        copies: int,
+        durability: str,
+        begun: Begun | None = None,
     ) -> Self:
-        """Create the file of a new cluster, with its first write: the shards begin."""
+        """Create the file of a new cluster, with its first write: the shards begin.
+
+        `begun` is where a collection was that goes on here; its hasher is changed.
+        """
         state = LeadState(hasher, Likeness.draw(hasher.n_features_in_), Table.of(shards), seq=1)
+        if begun is not None:
+            state.coder, state.generation = begun.coder, begun.generation
+            state.arrived, state.next_id = begun.arrived, begun.next_id
         decider = CollectionDecider(state, lambda: state)
-        start = decider.start()
+        start = decider.start(b"" if begun is None else begun.mapping)
+        memory = state.learner.memory
         record = Record(1, "begin", None, dict.fromkeys(state.table.shards, start))
+        parts = {}
+        if memory.sums is not None:  # no shard has any of these rows
+            memory.sums = SplitSums.of(memory.sums, memory.sums.gram)
+            parts[OWN] = _pack_own(hasher)
         model = hasher.to_bytes()
-        parts = pieces_of("model", model)
+        parts |= pieces_of("model", model)
         parts |= {STATE: _pack_state(state), CODER: pack_likeness(state.coder)}
         parts[PartKey("record", 1)] = _pack_record(record)
         about = {"copies": copies, "model_bytes": len(model), "lesson_bytes": 0, "lessons": 0}
@@ -126,18 +143,8 @@ class LeadFile:
         memory = learner_of(hasher).memory
         memory.new_sums = SplitSums
         if isinstance(memory.sums, Sums):
-            width = len(memory.sums.total)
-            sums = SplitSums(width)
-            sums.rows, sums.total, sums.labels = (
-                memory.sums.rows,
-                memory.sums.total,
-                memory.sums.labels,
-            )
-            sums.squares = memory.sums.gram.diagonal().copy()
-            lower = square(self._store.read(OWN)["own"].astype(np.float64), width)
-            sums.gram = np.asfortranarray(lower)
-            sums.decided()
-            memory.sums = sums
+            own = self._store.read(OWN)["own"].astype(np.float64)
+            memory.sums = SplitSums.of(memory.sums, square(own, len(memory.sums.total)))
 
     def _record(self, seq: int) -> Record:
         key = PartKey("record", seq)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from everhash.cluster.placement import Table
 from everhash.collection.formats import Lesson
@@ -32,6 +33,18 @@ class LeadState:
     def learner(self) -> ExactLearner:
         """What the hasher learns by."""
         return learner_of(self.hasher)
+
+
+class Begun(NamedTuple):
+    """Where a collection was that goes on in a new cluster, besides its hasher and its entries."""
+
+    coder: Likeness
+    mapping: bytes
+    """That its unlabelled entries are coded by; empty if there have been none."""
+    generation: int
+    """Of that mapping."""
+    arrived: int
+    next_id: int
 
 
 @dataclass

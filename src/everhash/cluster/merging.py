@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -189,6 +189,17 @@ def merge_reports(reports: list[RefreshReport]) -> RefreshReport:
     return replace(first, **values, seconds=max(report.seconds for report in reports))
 
 
+def merge_refreshed(parts: list[dict[str, Any] | None]) -> dict[str, Any] | None:
+    """Return what stats tell of the last refresh; a shard that was added since knows of none."""
+    found = [part for part in parts if part is not None]
+    if not found:
+        return None
+    latest = max(part["at"] for part in found)
+    found = [part for part in found if part["at"] == latest]
+    fields = [{name: part[name] for name in part if name != "at"} for part in found]
+    return {"at": latest, **asdict(merge_reports([RefreshReport(**each) for each in fields]))}
+
+
 def merge_stats(parts: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the stats of all shards as those of one collection."""
     stats = dict(parts[0])
@@ -200,4 +211,5 @@ def merge_stats(parts: list[dict[str, Any]]) -> dict[str, Any]:
         stats[name] = fullest[name] if some else parts[0][name]
     versions = [part["mapping_version"] for part in parts if part["mapping_version"] is not None]
     stats["mapping_version"] = versions[0] if versions else None
+    stats["last_refresh"] = merge_refreshed([part["last_refresh"] for part in parts])
     return stats

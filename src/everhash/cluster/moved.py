@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +11,8 @@ from numpy.typing import NDArray
 
 from everhash.collection.attachments import KINDS, Blobs
 from everhash.index.features import StoredFeatures
+from everhash.index.stored import CheckedEntries
+from everhash.stream import Labels
 from everhash.wire.ids import IdList, plain_ids
 
 Counts = NDArray[np.int64]
@@ -32,8 +36,15 @@ class Labelling(NamedTuple):
         mine = mine[np.argsort(position[self.rows[mine]], kind="stable")]
         return Labelling(position[self.rows[mine]], self.numbers[mine], self.taught[chosen])
 
+    def named(self, names: list[Hashable]) -> Labels:
+        """Return the labels by name, as if they were given."""
+        distinct, which = np.unique(self.numbers, return_inverse=True)
+        values = [names[number] for number in distinct.tolist()]
+        return Labels(values, self.rows, which.astype(np.int64))
 
-class Moved(NamedTuple):
+
+@dataclass(frozen=True)
+class Moved:
     """Entries with all they have."""
 
     ids: IdList
@@ -78,6 +89,11 @@ class Moved(NamedTuple):
                 for number, data in part.blobs.items()
             },
         )
+
+    def checked(self, names: list[Hashable]) -> CheckedEntries:
+        """Return them as an index takes them in."""
+        labels = self.labels.named(names)
+        return CheckedEntries(self.stored.rows, self.stored, labels, self.ids, NOBODY)
 
     def part(self, chosen: Counts) -> Moved:
         """Return some of the entries."""

@@ -6,7 +6,9 @@ from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
+from everhash.cluster.decider import CollectionDecider
 from everhash.cluster.lead import Lead
+from everhash.cluster.lead_contents import AskLead, LeadContents
 from everhash.cluster.lead_file import LeadFile
 from everhash.cluster.shard import Shard
 from everhash.cluster.shard_entries import ShardEntries
@@ -21,6 +23,10 @@ class LeadProcess:
 
     def handle(self, sender: Hashable, message: Any, now: float) -> list[tuple[Hashable, Any]]:
         """Return whom to tell what, after the storage has what must be there."""
+        if isinstance(message, AskLead):
+            decider = self.lead.decider
+            assert isinstance(decider, CollectionDecider)  # noqa: S101 - made by `LeadFile.lead`
+            return [(sender, LeadContents.of(decider.state, message.request))]
         return self._carried_out(self.lead.handle(sender, message, now))
 
     def tick(self, now: float) -> list[tuple[Hashable, Any]]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash.cluster.moved import Moved
 from everhash.index.entries import Entry
 from everhash.matches import Matches
 from everhash.wire.ids import IdList
@@ -43,6 +44,10 @@ class OwnSums(NamedTuple):
 
 class CodedBy(NamedTuple):
     """By which mapping are unlabelled entries coded?"""
+
+
+class Contents(NamedTuple):
+    """What does the shard hold?"""
 
 
 class Call(NamedTuple):
@@ -107,6 +112,21 @@ class Found(NamedTuple):
     """(n, k) when each entry arrived, among those of all shards."""
     status: Counts | None
     """Of the ids that were given, if any."""
+
+
+class ShardContents(NamedTuple):
+    """All that a shard holds."""
+
+    entries: Moved
+    gone: IdList
+    """Ids of entries that were removed, or have moved to another shard."""
+    gone_arrivals: Counts
+    products: NDArray[np.float64] | None
+    """Of the rows that it has summed up."""
+    mapping: bytes
+    """That unlabelled entries are coded by; empty if there have been none."""
+    refreshed: dict[str, Any] | None
+    """What the last refresh did, as stats tell it."""
 
 
 class NamedValues(NamedTuple):

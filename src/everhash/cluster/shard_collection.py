@@ -22,7 +22,7 @@ from everhash.cluster.effects import (
     read_effects,
     read_part,
 )
-from everhash.cluster.moved import NOBODY, Labelling, Moved
+from everhash.cluster.moved import Moved
 from everhash.cluster.shard_index import ShardIndex
 from everhash.collection.attachments import at_places, cleared_at
 from everhash.collection.changeset import Changeset
@@ -34,7 +34,6 @@ from everhash.index.arrays import Counts, Floats
 from everhash.index.export import LabelChange
 from everhash.index.features import StoredFeatures
 from everhash.index.index import Index
-from everhash.index.stored import CheckedEntries
 from everhash.learn.following import follow
 from everhash.learn.growing import GrowingArray
 from everhash.learn.hasher import OnlineHasher
@@ -265,17 +264,10 @@ class ShardCollection(Collection):
             if len(some):
                 changes.codes_lost = np.append(changes.codes_lost, index.coded_among(places[some]))
                 mine = labels.part(some)
-                index.relabel(places[some], self._labels(mine), taught=taught)
+                index.relabel(places[some], mine.named(self._follower.labels_), taught=taught)
                 changes.changes.append(
                     LabelChange(places[some], mine.rows, mine.numbers, taught=taught)
                 )
-
-    def _labels(self, labels: Labelling) -> Labels:
-        """Return labels by name, as if they were given."""
-        names = self._follower.labels_
-        distinct, which = np.unique(labels.numbers, return_inverse=True)
-        values = [names[number] for number in distinct.tolist()]
-        return Labels(values, labels.rows, which.astype(np.int64))
 
     def _attach(self, changes: Changeset, part: Part) -> None:
         if part.blobs:
@@ -283,10 +275,7 @@ class ShardCollection(Collection):
 
     def _add_moved(self, changes: Changeset, moved: Moved) -> None:
         index, first = self._shard_index, self._shard_index.arrived
-        checked = CheckedEntries(
-            moved.stored.rows, moved.stored, self._labels(moved.labels), moved.ids, NOBODY
-        )
-        index.add_checked(checked, taught=moved.labels.taught)
+        index.add_checked(moved.checked(self._follower.labels_), taught=moved.labels.taught)
         places = first + np.arange(len(moved))
         changes.attached |= at_places(moved.blobs, places)
         self.arrivals.grow_to(first + len(moved))

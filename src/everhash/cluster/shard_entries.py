@@ -19,6 +19,7 @@ from everhash.cluster.questions import (
     All,
     Call,
     CodedBy,
+    Contents,
     Find,
     Found,
     Having,
@@ -32,6 +33,7 @@ from everhash.cluster.questions import (
     PagePart,
     ReadPage,
     Search,
+    ShardContents,
 )
 from everhash.cluster.questions import REMOVED as WAS_REMOVED
 from everhash.cluster.shard_collection import ShardCollection
@@ -184,6 +186,20 @@ def _coded_by(collection: ShardCollection, _: CodedBy) -> bytes:
     return b"" if mapping is None else pack_mapping(mapping)
 
 
+def _contents(collection: ShardCollection, _: Contents) -> ShardContents:
+    index = collection.index
+    removed = index.label_column == REMOVED
+    gone = np.flatnonzero(removed)
+    return ShardContents(
+        _known(collection, np.flatnonzero(~removed), blobs=True),
+        index.ids_at(gone),
+        collection.arrivals.rows[gone].copy(),
+        _products(collection, OwnSums()),
+        _coded_by(collection, CodedBy()),
+        collection.stats()["last_refresh"],
+    )
+
+
 def _search(collection: ShardCollection, question: Search) -> Found:
     (name, arguments, options), ids = question
     status = None
@@ -235,6 +251,7 @@ ANSWERS: dict[type, Callable[[ShardCollection, Any], Any]] = {
     All: _all,
     Call: _call,
     CodedBy: _coded_by,
+    Contents: _contents,
     Find: _find,
     Having: _having,
     LastRefresh: _last_refresh,

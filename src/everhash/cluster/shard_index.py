@@ -9,6 +9,7 @@ from everhash.index.arrays import Counts, Floats
 from everhash.index.coded import CodedEntries
 from everhash.index.features import StoredFeatures
 from everhash.index.index import Index
+from everhash.index.likeness import Likeness
 from everhash.wire.ids import IdList
 
 
@@ -29,6 +30,10 @@ class ShardIndex(Index):
     def stored_at(self, places: Counts) -> StoredFeatures:
         """Return the features of the entries at these places, ascending, as they are stored."""
         return self._features.read(places)
+
+    def take_coder(self, coder: Likeness) -> None:
+        """Take over what makes likeness codes, before there are any."""
+        self._coder = coder
 
     def turn_to(self, direction: NDArray[np.float32]) -> None:
         """Take over the direction of likeness codes, and make those of all entries again."""

@@ -25,10 +25,8 @@ from everhash.index.arrays import Bools, Counts, Floats
 from everhash.index.columns import REMOVED, UNLABELLED
 from everhash.index.features import StoredFeatures
 from everhash.index.index import Index
-from everhash.index.stored import CheckedEntries
 from everhash.learn.following import Solved
 from everhash.learn.hasher import OnlineHasher
-from everhash.stream import Labels
 from everhash.wire.ids import IdList
 
 
@@ -46,14 +44,8 @@ class ConcernedEntries(Index):
 
     def fill(self, known: Moved, next_id: int) -> None:
         """Take in the entries that are there, in order of arrival."""
-        names, labels = self.hasher.labels_, known.labels
-        distinct, which = np.unique(labels.numbers, return_inverse=True)
-        values = [names[number] for number in distinct.tolist()]
-        given = Labels(values, labels.rows, which.astype(np.int64))
         if len(known):
-            stored = known.stored
-            checked = CheckedEntries(stored.rows, stored, given, known.ids, NOBODY)
-            self.add_checked(checked, taught=labels.taught)
+            self.add_checked(known.checked(self.hasher.labels_), taught=known.labels.taught)
         self.continue_ids(next_id)
 
     def labelling(self, places: Counts) -> Labelling:

@@ -27,6 +27,19 @@ class SplitSums(Sums):
         """(D, D) the products that all shards have: none at first. None while nobody has asked."""
         self._undecided: list[tuple[int, Floats]] = []
 
+    @classmethod
+    def of(cls, sums: Sums, own: Doubles) -> SplitSums:
+        """Return the same sums with products of their own; the others are elsewhere.
+
+        Of the products of `sums` only the diagonal counts.
+        """
+        split = cls(len(sums.total))
+        split.rows, split.total, split.labels = sums.rows, sums.total, sums.labels
+        split.squares = sums.gram.diagonal().copy()
+        split.gram = np.asfortranarray(own)
+        split.decided()
+        return split
+
     def add(self, Q: Floats, rows: Counts, labels: Counts, sign: int = 1) -> None:
         """Add rows, or take them away; their products are left to a shard."""
         self.rows += sign * len(Q)
