@@ -152,7 +152,7 @@ def _connect(address: str | None) -> None:
         # Ray takes None for any cluster that it finds here
         ray.init(address=address or "local", namespace="everhash", **options)
     except (ConnectionError, RuntimeError, ValueError) as error:
-        raise _no_ray(f"{address!r:.80}: {str(error).partition('.')[0]:.200}") from None
+        raise _no_ray(f"{address!r:.80}: {str(error).splitlines()[0]:.200}") from None
 
 
 def _check_reachable(address: str) -> None:
