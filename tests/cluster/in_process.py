@@ -8,10 +8,12 @@ from typing import Any
 
 from everhash.cluster.asking import Asker
 from everhash.cluster.collection import ClusterCollection
+from everhash.cluster.importing import begin_from, send_entries
 from everhash.cluster.lead import RESEND, Replica
 from everhash.cluster.lead_file import LeadFile
 from everhash.cluster.messages import Ask, Behind, Told
 from everhash.cluster.processes import LeadProcess, ShardProcess
+from everhash.collection.collection import Collection
 from everhash.learn.hasher import OnlineHasher
 
 
@@ -19,11 +21,22 @@ class InProcess:
     """Members that are called directly."""
 
     def __init__(
-        self, folder: Path | None, hasher: OnlineHasher, shards: int, copies: int = 1
+        self,
+        folder: Path | None,
+        hasher: OnlineHasher | None,
+        shards: int,
+        copies: int = 1,
+        like: Collection | None = None,
     ) -> None:
+        """Begin with a hasher, or go on where a collection is."""
         self._folder, self.copies, self._now = folder, copies, 1.0
         path = None if folder is None else folder / "lead.ever"
-        self.lead = LeadProcess(LeadFile.create(path, hasher, shards, copies, "none"))
+        if like is not None:
+            file = begin_from(like, path, shards, copies, "none")
+        else:
+            assert hasher is not None
+            file = LeadFile.create(path, hasher, shards, copies, "none")
+        self.lead = LeadProcess(file)
         self.shards: dict[Replica, ShardProcess] = {}
         self._settle()
 
@@ -85,6 +98,14 @@ class InProcess:
 def on_cluster(members: InProcess) -> ClusterCollection:
     """Return the collection that members in this process keep."""
     return ClusterCollection(Asker(members, partial=False, patience=20), "a cluster")
+
+
+def imported(collection: Collection, folder: Path | None = None, shards: int = 3) -> Any:
+    """Return a collection on a cluster in this process that goes on where another one is."""
+    cluster = on_cluster(InProcess(folder, None, shards, like=collection))
+    for _ in send_entries(collection, cluster):
+        pass
+    return cluster
 
 
 def in_process(folder: Path | None = None, shards: int = 3, **options: Any) -> ClusterCollection:
