@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from everhash import checks, errors, metrics, peers
+    from everhash import checks, cluster, errors, metrics, peers
     from everhash.client.remote import RemoteCollection, connect
     from everhash.codes import Codes
     from everhash.collection.api import CollectionApi
@@ -51,6 +51,7 @@ __all__ = [
     "__version__",
     "advise",
     "checks",
+    "cluster",
     "connect",
     "create",
     "errors",
@@ -90,7 +91,7 @@ _HOMES = {
     "upgrade": "everhash.collection.opening",
     "verify": "everhash.collection.verification",
 }
-_MODULES = {"checks", "errors", "metrics", "peers"}
+_MODULES = {"checks", "cluster", "errors", "metrics", "peers"}
 _ESTIMATORS = {"OnlineHasher", "load_hasher"}
 """What brings scikit-learn with it; see `everhash.estimator`."""
 

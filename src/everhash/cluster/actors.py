@@ -255,7 +255,7 @@ class RayMembers(Members):
     def _actor(self, replica: Replica) -> Any:
         if replica not in self._shards:
             try:
-                self._shards[replica] = ray.get_actor(shard_name(self._storage, replica), NAMESPACE)
+                self._shards[replica] = start_shard(self._storage, replica, self._durability)
             except (ValueError, RayError):
                 return None
         return self._shards[replica]
