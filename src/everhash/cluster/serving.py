@@ -95,5 +95,3 @@ def _learned(labels: list[Any], stats: dict[str, Any]) -> Learned:
     cycles = stats["cycles"] or 1 + max((info.cycle for info in labels), default=0)
     names = [info.label for info in labels]
     return Learned(names, stats["dim"], cycles, cycles * stats["bits"])
-
-

@@ -14,7 +14,6 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
-from everhash.serve.served import Served
 from everhash.errors import EverhashError, InputError, OptionError, ServiceError
 from everhash.serve.access import Access, no_route
 from everhash.serve.access_log import log
@@ -28,6 +27,7 @@ from everhash.serve.keys import Keys
 from everhash.serve.openapi import describe, describe_route
 from everhash.serve.read_routes import listing_endpoints, read_endpoints, state_endpoints
 from everhash.serve.search_routes import FAST, search_endpoints
+from everhash.serve.served import Served
 from everhash.serve.service import Service
 from everhash.serve.write_routes import write_endpoints
 from everhash.wire.media import JSON

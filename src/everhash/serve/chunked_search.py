@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.serve.served import Served
 from everhash.errors import TooLargeError
 from everhash.matches import Matches
 from everhash.serve import limits
 from everhash.serve.encoding import to_json
 from everhash.serve.errors import ClientGoneError
+from everhash.serve.served import Served
 from everhash.wire import match_tables
 from everhash.wire import matches as wire
 from everhash.wire.matches import FlatMatches

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import everhash
 from everhash.collection.as_json import entry_to_json, label_info_to_json
-from everhash.serve.served import Served
 from everhash.collection.typed import typed_ids, typed_label
 from everhash.errors import OptionError
 from everhash.index.entries import Entry
 from everhash.serve.fields import read_label
+from everhash.serve.served import Served
 from everhash.wire.ids import Id, as_id
 from everhash.wire.options import check_text
 

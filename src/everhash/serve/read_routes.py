@@ -14,7 +14,6 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from numpy.typing import NDArray
 
 from everhash.collection.attachments import image_type
-from everhash.serve.served import Served
 from everhash.errors import EverhashError, UnknownNameError
 from everhash.serve import entries, limits, metrics
 from everhash.serve.chunked_search import FIRST_CHUNK
@@ -22,6 +21,7 @@ from everhash.serve.encoding import to_json
 from everhash.serve.endpoints import Endpoint, parse
 from everhash.serve.errors import place_in
 from everhash.serve.events import encode
+from everhash.serve.served import Served
 from everhash.serve.service import Service
 from everhash.serve.snapshots import Snapshots
 from everhash.stream import as_rows

@@ -11,7 +11,6 @@ from fastapi import Request
 from fastapi.responses import Response
 from numpy.typing import NDArray
 
-from everhash.serve.served import Served
 from everhash.collection.search_calls import READING
 from everhash.errors import InputError, OptionError
 from everhash.matches import Matches
@@ -23,6 +22,7 @@ from everhash.serve.chunked_search import (
     check_explained,
 )
 from everhash.serve.endpoints import Endpoint, Reply, parse
+from everhash.serve.served import Served
 from everhash.serve.service import Service
 from everhash.stream import as_rows
 from everhash.wire.media import ARROW, JSON
@@ -50,9 +50,7 @@ async def search(service: Service, scope: Any, receive: Any) -> Reply:
     return await service.chunked.find(queries, plan, receive), ARROW if arrow else JSON
 
 
-def _nearest(
-    collection: Served, queries: Queries, *, request: schemas.SearchRequest
-) -> Matches:
+def _nearest(collection: Served, queries: Queries, *, request: schemas.SearchRequest) -> Matches:
     if request.explain:
         check_explained(len(queries) * min(request.k, len(collection)), collection)
     find: Callable[..., Matches]

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash import kernels
-from everhash.serve.served import Served
 from everhash.collection.collection import Collection
 from everhash.errors import EverhashError, OptionError, ReadOnlyError, StoreError
 from everhash.index.refresh import RefreshReport
@@ -32,6 +31,7 @@ from everhash.serve.errors import RefusedError, busy
 from everhash.serve.events import Event, Events
 from everhash.serve.jobs import Job, Jobs
 from everhash.serve.metrics import Metrics
+from everhash.serve.served import Served
 
 log = logging.getLogger(__name__)
 PULSE = 0.25

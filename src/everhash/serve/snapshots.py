@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import IO
 from weakref import WeakSet
 
-from everhash.serve.served import Served
 from everhash.errors import EverhashError
 from everhash.serve import limits
 from everhash.serve.errors import ClientGoneError, busy
+from everhash.serve.served import Served
 from everhash.serve.service import Service
 
 log = logging.getLogger(__name__)

@@ -11,12 +11,12 @@ from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
 from everhash.collection.as_json import label_report_to_json
-from everhash.serve.served import Served
 from everhash.errors import InputError, LimitError
 from everhash.serve import limits, schemas
 from everhash.serve.endpoints import Endpoint, parse
 from everhash.serve.entries import count_labels
 from everhash.serve.events import FIRST_IDS, FIRST_LABELS, Event
+from everhash.serve.served import Served
 from everhash.serve.service import Service, WriteResult
 from everhash.stream import Labels, as_labels
 from everhash.wire.labels import label_to_json

@@ -39,10 +39,12 @@ NAMES = [
     *("labels", "rename-label", "merge-labels", "drop-label", "upgrade"),
     *("snapshot", "restore", "export", "serve", "key", "advise", "methods", "demo"),
     *("bench list", "bench run", "bench report", "bench compare"),
+    *("cluster create", "cluster ingest", "cluster search", "cluster serve", "cluster stats"),
+    *("cluster rebalance", "cluster import", "cluster stop"),
 ]
 
 FILES_ONLY = {"create", "verify", "upgrade", "restore", "serve", "export"}
-WITHOUT_COLLECTION = {"key", "advise", "methods", "demo"} | {n for n in NAMES if "bench" in n}
+WITHOUT_COLLECTION = {"key", "advise", "methods", "demo"} | {n for n in NAMES if " " in n}
 
 
 def commands_of(group: Any, place: str = "") -> dict[str, Any]:
@@ -58,7 +60,7 @@ COMMANDS = commands_of(get_command(cli.app))
 
 
 def test_help_lists_every_command() -> None:
-    printed = output("--help") + output("bench", "--help")
+    printed = output("--help") + output("bench", "--help") + output("cluster", "--help")
     assert sorted(COMMANDS) == sorted(NAMES)
     for name, command in COMMANDS.items():
         assert name.split()[-1] in printed
