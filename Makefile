@@ -46,6 +46,7 @@ clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis everhash-demo.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# Tests of clusters run where Ray is installed, and say how to install it elsewhere.
 # Each of these sets includes the demo's, so setting up any of them sets up the demo too.
 $(DEMO): EXTRAS := cli,serve,plot
 $(DEV): EXTRAS := dev

@@ -78,9 +78,9 @@ def fields(path: str) -> set[str]:
     return set(getattr(schemas, route.request).model_fields)
 
 
-def options(command: str) -> set[str]:
+def options(command: str, group: Group = COMMANDS) -> set[str]:
     """Return the options of a command in Python's spelling, without what turns them off."""
-    found: Command = COMMANDS.commands[command]
+    found: Command = group.commands[command]
     names = {name for option in found.params for name in (option.opts or [str(option.name)])}
     return {name.lstrip("-").removeprefix("no-").replace("-", "_") for name in names}
 
@@ -106,6 +106,13 @@ def test_options_of_creating_are_called_as_the_arguments_are() -> None:
     known = set(inspect.signature(everhash.create).parameters)
     known |= set(inspect.signature(everhash.OnlineHasher).parameters)
     assert options("create") <= known | {"method", "classes", "json"}
+
+
+def test_options_of_creating_a_cluster_are_called_as_the_arguments_are() -> None:
+    known = set(inspect.signature(everhash.cluster.create).parameters)
+    created = options("create", COMMANDS.commands["cluster"])  # type: ignore[arg-type]
+    assert created <= known | {"json"}
+    assert known - created == {"partial", "patience"}  # a command that creates asks nothing
 
 
 def test_short_options_mean_one_thing_each() -> None:
@@ -162,7 +169,10 @@ def in_python(name: str) -> bool:
 
 def callable_named(name: str) -> Any:
     """Return a public function or class, or a call of every collection."""
-    return getattr(everhash, name, None) or getattr(CollectionApi, name, None)
+    found: Any = everhash
+    for word in name.split("."):
+        found = getattr(found, word, None)
+    return found or getattr(CollectionApi, name, None)
 
 
 def in_commands(name: str) -> bool:

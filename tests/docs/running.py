@@ -9,8 +9,8 @@
     text, dockerfile   are shown only
 
 In output, `...` stands for anything and blanks count once. JSON is compared without blanks. A
-command must succeed, unless its output says `error: `. `everhash serve` and `everhash demo --serve`
-go on in the background until the page ends, or until the next one on their port.
+command must succeed, unless its output says `error: `. `everhash serve`, `everhash cluster serve` and
+`everhash demo --serve` go on in the background until the page ends, or until the next one on their port.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ SHOWN = {"text", "dockerfile"}
 NOT_HERE = {
     "make ": "runs these very tests, or sets up an environment",
     "pip install ": "changes the environment of the tests",
+    "ray start ": "starts Ray for the whole machine; the tests have one of their own",
 }
 """Commands that are shown and not run, by how they begin, and why."""
-SERVING = re.compile(r"everhash (serve |demo .*--serve)")
+SERVING = re.compile(r"everhash (serve |cluster serve |demo .*--serve)")
 
 
 @dataclass(frozen=True)

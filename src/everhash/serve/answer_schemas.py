@@ -137,6 +137,9 @@ class Stats(BaseModel):
     version: str = Field(description="Of everhash.")
     readonly: bool
     name: str | None = Field(description="Of the file; null for a collection in memory.")
+    shards: int | None = Field(None, description="Of a cluster; left out for a file.")
+    moving: bool | None = Field(None, description="Whether entries move to new shards; likewise.")
+    missing: list[int] | None = Field(None, description="Shards that do not answer; likewise.")
 
 
 class Limits(BaseModel):
