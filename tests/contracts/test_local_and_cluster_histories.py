@@ -47,6 +47,14 @@ class ClusterHistories(Histories):
         self.call("forget", self.rng.normal(size=(n, 64)).astype(np.float32), [label] * n)
 
     @rule()
+    def refresh(self) -> None:
+        """How much of it could be skipped is another thing after a restart, and after a move."""
+        assert self.twins is not None
+        mine, theirs = (each.refresh() for each in (self.twins.here, self.twins.remote))
+        for name in ("entries", "bits_flipped", "homes_moved"):
+            assert getattr(mine, name) == getattr(theirs, name), name
+
+    @rule()
     def restart(self) -> None:
         assert self.twins is not None
         assert self.twins.cluster is not None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import everhash.errors
 from everhash.cluster.questions import Call
 from everhash.collection.learning import LabelReport, NewLabel
@@ -41,8 +43,17 @@ def read_answer(call: Call, answer: Any) -> Any:
 def to_json(answer: Any) -> Any:
     """Return an answer as a file holds it: JSON also if the write was refused."""
     if isinstance(answer, EverhashError):
-        return {"refused": type(answer).__name__, "args": answer.args, "values": vars(answer)}
+        values = {name: _plain(value) for name, value in vars(answer).items()}
+        args = [_plain(value) for value in answer.args]
+        return {"refused": type(answer).__name__, "args": args, "values": values}
     return {"answer": answer}
+
+
+def _plain(value: Any) -> Any:
+    """Return what an error carries as JSON has it: a text, or a number."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return value if isinstance(value, str | int | float | None) else str(value)
 
 
 def from_json(about: dict[str, Any]) -> Any:

@@ -221,12 +221,13 @@ def load_mapping(store: Store, hasher: StreamHasher) -> FrozenMapping | None:
 def _load_likeness(store: Store, n_features: int, options: dict[str, Any]) -> Likeness | None:
     """Read what makes likeness codes; None while no entry has come."""
     key, places = PartKey("likeness", 0), store.about["places"]
+    of_shard = PartKey("shard", 0) in store.parts  # whose lead keeps the first rows
     if key not in store.parts:
-        require(not (options["likeness"] and places), key, "it is missing")
+        require(of_shard or not (options["likeness"] and places), key, "it is missing")
         return None
     coder = read_likeness(store.read(key), key, n_features)
     # until the direction is settled, the first rows are those of all entries
-    fits = coder.settled or len(coder.first) == places
+    fits = of_shard or coder.settled or len(coder.first) == places
     require(fits, key, f"{len(coder.first)} first rows for {places} entries")
     return coder
 

@@ -46,7 +46,7 @@ class Shards:
     def gather(self) -> None:
         sums = self.learner.memory.sums
         if isinstance(sums, SplitSums):
-            sums.elsewhere = sum(products(shard) for shard in self.shards)
+            sums.elsewhere = np.sum([products(shard) for shard in self.shards], axis=0)
 
     def call(self, name: str, X: Floats, y: Any) -> None:
         """Learn or forget rows: the lead decides, one shard sums up each row."""
@@ -105,7 +105,7 @@ def assert_serves_the_same(one: OnlineHasher, other: OnlineHasher, X: Floats) ->
 def test_shards_that_learn_in_parallel_serve_what_one_hasher_does(
     digits: Stream, data: st.DataObject
 ) -> None:
-    options = {"bits": 16, "labels_per_cycle": 4, "features": 60, "random_state": 3}
+    options: dict[str, Any] = {"bits": 16, "labels_per_cycle": 4, "features": 60, "random_state": 3}
     one, shards = OnlineHasher(**options).begin(64), Shards(3, **options)
     at = data.draw(st.sampled_from([0, 900]))
     if at:
@@ -151,7 +151,7 @@ def test_shards_that_learn_in_parallel_serve_what_one_hasher_does(
 
 
 def test_sums_of_shards_add_up_to_those_of_one(digits: Stream) -> None:
-    options = {"bits": 16, "features": 60}
+    options: dict[str, Any] = {"bits": 16, "features": 60}
     one, shards = OnlineHasher(**options).begin(64), Shards(4, **options)
     for start in range(0, 1700, 170):
         X, y = digits.X[start : start + 170], digits.y[start : start + 170].tolist()
