@@ -50,9 +50,8 @@ class ParallelIngestion(Ingestion):
         import ray
 
         task = ray.remote(_work).options(max_retries=0)  # repeated, it would add rows twice
-        waiting = {
-            task.remote(work, self.target, plan): plan.files[0] for plan in _by_file(self.plan)
-        }
+        storage = str(Path(self.target).absolute())
+        waiting = {task.remote(work, storage, plan): plan.files[0] for plan in _by_file(self.plan)}
         files = len(waiting)
         try:
             with Bar(what, total) as bar:
