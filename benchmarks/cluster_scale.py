@@ -59,13 +59,21 @@ def timed(work: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
+def done(collection: Any, name: str, X: NDArray[np.float32], y: list[int | None]) -> None:
+    """Make a call, and wait until all shards have applied it and entries are up to date."""
+    getattr(collection, name)(X, y)
+    if isinstance(collection, everhash.Collection):
+        collection.wait()
+    len(collection)  # a cluster acknowledges a write when its lead has stored it
+
+
 def fill(collection: Any, rows: Rows, entries: int) -> dict[str, float]:
     """Fill a collection; return rows a second, for each way."""
     X, y = rows.make(LEARNED, 2)
-    rates = {"learn": LEARNED / timed(partial(collection.learn, X, y))}
+    rates = {"learn": LEARNED / timed(partial(done, collection, "learn", X, y))}
     X, y = rows.make(LEARNED, 3)
     parts = [slice(i, i + BATCH) for i in range(0, LEARNED, BATCH)]
-    seconds = [timed(partial(collection.ingest, X[part], y[part])) for part in parts]
+    seconds = [timed(partial(done, collection, "ingest", X[part], y[part])) for part in parts]
     rates["ingest"] = BATCH / min(seconds)
     seconds = []
     for i in range(LEARNED, entries, BATCH):
@@ -105,18 +113,11 @@ def refresh(collection: Any, rows: Rows) -> float:
     published = collection.stats()["learned"]["published_rows"]
     for seed in range(1000, 2000):
         X, y = rows.make(STEP, seed)
-        seconds = timed(partial(learn, collection, X, y))
+        seconds = timed(partial(done, collection, "learn", X, y))
         stats = collection.stats()
         if stats["learned"]["published_rows"] != published:
             return float(stats["coded"] / seconds)
     raise AssertionError("nothing was published")
-
-
-def learn(collection: Any, X: NDArray[np.float32], y: list[int | None]) -> None:
-    """Learn rows, and wait until entries are up to date."""
-    collection.learn(X, y)
-    if isinstance(collection, everhash.Collection):
-        collection.wait()  # a cluster does that before it answers
 
 
 def main() -> None:
