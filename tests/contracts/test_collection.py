@@ -14,7 +14,13 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from sklearn.datasets import load_digits
 
 import everhash
@@ -422,8 +428,9 @@ class CollectionMachine(RuleBasedStateMachine):
         copy.unlink()
 
 
-TestCollection = CollectionMachine.TestCase
-TestCollection.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+def test_reopened_at_any_moment_it_equals_one_that_was_never_closed(thorough: bool) -> None:
+    histories = settings(max_examples=60 if thorough else 15, stateful_step_count=30)
+    run_state_machine_as_test(CollectionMachine, settings=histories)
 
 
 @pytest.mark.parametrize("coding", ["home", "full"])

@@ -20,6 +20,7 @@ from tests.contracts.twins import (
     Twins,
     assert_same,
     every_kind,
+    every_kind_taught_or_not,
     fill,
     make_twins,
 )
@@ -31,8 +32,7 @@ __all__ = ["make_twins"]  # pytest finds the fixture by its name here
 # Labels and entries that change
 
 
-@every_kind
-@pytest.mark.parametrize("teach", [True, False])
+@every_kind_taught_or_not
 def test_labels_are_given_and_taken_alike(twins: Twins, teach: bool) -> None:
     fill(twins)
     for ids, y in (
@@ -49,8 +49,7 @@ def test_labels_are_given_and_taken_alike(twins: Twins, teach: bool) -> None:
     twins.both("search", PROBES, 5)
 
 
-@every_kind
-@pytest.mark.parametrize("teach", [True, False])
+@every_kind_taught_or_not
 def test_entries_are_replaced_alike(twins: Twins, teach: bool) -> None:
     fill(twins)
     twins.both("attach", [1, 303], payloads=["kept", {"n": 3}], thumbnails=[GIF, None])
@@ -123,7 +122,7 @@ def test_payloads_come_with_matches(twins: Twins) -> None:
     payloads = [{"n": n} if n % 3 else None for n in range(40)]
     twins.both("ingest", ALL[:40], TRUTH[:40], payloads=payloads)
     for n in (1, 30):  # as JSON, and as a table
-        for call, options in (("search", {"k": 5}), ("search_radius", {"r": 4})):
+        for call, options in (("search", {"k": 5}), ("search_radius", {"r": 9})):
             found = twins.both(call, PROBES[:1].repeat(n, axis=0), payloads=True, **options)
             assert [len(row) for row in found.payloads] == found.counts.tolist()
             assert found.payloads[0][0] == payloads[found.ids[0][0]]

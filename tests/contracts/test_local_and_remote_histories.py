@@ -32,7 +32,7 @@ class Histories(RuleBasedStateMachine):
 
     @initialize(kind=st.sampled_from(sorted(KINDS)), seed=st.integers(0, 99))
     def start(self, kind: str, seed: int) -> None:
-        self.twins = Twins(**KINDS[kind], random_state=seed)
+        self.twins = Twins(**KINDS[kind], seed=seed)
         self.rng = np.random.default_rng(seed)
         self.forgets = kind in FORGETTING
         self.ids: list[Any] = []

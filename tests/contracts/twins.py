@@ -13,6 +13,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 import everhash
+from everhash import Collection, peers
 from everhash.errors import EverhashError
 from tests.unit.serve.serving import serving
 
@@ -36,13 +37,23 @@ FORGETTING = {"home", "full", "codes only", "unlabelled features"}
 """Kinds whose learner takes rows back."""
 
 
+def create(
+    method: str = "everhash", labels_per_cycle: int | str = "auto", seed: int = 0, **options: Any
+) -> Collection:
+    """Return a collection; its hasher has few features: what is sent and answered is the same."""
+    few: dict[str, Any] = {"features": 100} if method == "everhash" else {}
+    if labels_per_cycle != "auto":
+        few["labels_per_cycle"] = labels_per_cycle
+    hasher = peers.get(method, 16, random_state=seed, **few)
+    return everhash.create(None, 64, hasher=hasher, **options)
+
+
 class Twins:
     """Two collections with one history: one here, one behind a service."""
 
     def __init__(self, **options: Any) -> None:
         self._ended = ExitStack()
-        self.here = self._ended.enter_context(everhash.create(None, 64, 16, **options))
-        self.there = self._ended.enter_context(everhash.create(None, 64, 16, **options))
+        self.here, self.there = (self._ended.enter_context(create(**options)) for _ in range(2))
         self.served = self._ended.enter_context(serving(self.there))
         self.remote = self._ended.enter_context(everhash.connect(self.served.address))
 
@@ -109,6 +120,16 @@ def make_twins(request: pytest.FixtureRequest) -> Iterator[Twins]:
 
 
 every_kind = pytest.mark.parametrize("twins", KINDS, indirect=True)
+every_kind_taught_or_not = pytest.mark.parametrize(
+    ("twins", "teach"),
+    [
+        pytest.param(kind, teach, marks=[] if teach or kind == "home" else [pytest.mark.slow])
+        for kind in KINDS
+        for teach in (True, False)
+    ],
+    indirect=["twins"],
+)
+"""All kinds that a change teaches; that it need not is told by one of them, by all slowly."""
 
 
 def fill(twins: Twins) -> None:

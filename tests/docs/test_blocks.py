@@ -6,28 +6,32 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import slowly
 from tests.docs.pages import PAGES, README, blocks, name_of
 from tests.docs.running import RUN, SHOWN, run_page
 
 QUICK = {"README.md", "docs/tutorial.md"}
-"""Pages that `make test` runs; `make test-all` runs all."""
+"""Pages that `make test` runs, once; `make test-all` runs all, twice in a row."""
 RUNNING = [page for page in PAGES if any(block.tag in RUN for block in blocks(page))]
 
 
-def some_slowly() -> list[object]:
-    """Return the pages with something to run, all but the quick ones marked slow."""
-    quick = [page for page in RUNNING if name_of(page) in QUICK]
-    return quick + slowly(*(page for page in RUNNING if page not in quick))
-
-
-@pytest.mark.parametrize("page", some_slowly(), ids=name_of)
-def test_every_block_runs_twice_in_a_row(page: Path, tmp_path: Path) -> None:
+def run(page: Path, tmp_path: Path, times: int) -> None:
+    """Run a page in one folder, so that it finds what it has left the time before."""
     folder, private = tmp_path / "folder", tmp_path / "private"
     folder.mkdir()
     private.mkdir()
-    for _ in range(2):
+    for _ in range(times):
         run_page(page, folder, private)
+
+
+@pytest.mark.parametrize("page", [page for page in RUNNING if name_of(page) in QUICK], ids=name_of)
+def test_every_block_of_the_first_pages_runs(page: Path, tmp_path: Path) -> None:
+    run(page, tmp_path, times=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", RUNNING, ids=name_of)
+def test_every_block_runs_twice_in_a_row(page: Path, tmp_path: Path) -> None:
+    run(page, tmp_path, times=2)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
