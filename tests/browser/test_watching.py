@@ -41,6 +41,12 @@ CONTRAST = """pairs => {
 }"""
 
 
+@pytest.fixture(scope="module")
+def digits_page(servers: Servers) -> Site:
+    """The demo itself, when all digits have arrived: it has followed them from the first."""
+    return servers.demo("watched", 3000).until(1500)
+
+
 @pytest.fixture(scope="package")
 def nothing(servers: Servers) -> Server:
     """A collection without entries."""

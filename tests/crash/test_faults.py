@@ -54,14 +54,18 @@ def test_a_call_that_gets_no_memory_changes_nothing(tmp_path: Path, thorough: bo
     assert seen["memory: raised"] > 20 * calls / every
 
 
-@pytest.mark.parametrize("memory", [False, *slowly(True)])
-def test_a_create_that_fails_leaves_nothing_behind(tmp_path: Path, memory: bool) -> None:
-    apart(fail_creates, str(tmp_path), memory)
+EACH = [("files", THIRD), *slowly(("files", 1), ("memory", 1))]
+"""What fails, and whether every time or every third."""
 
 
-@pytest.mark.parametrize("memory", [False, *slowly(True)])
-def test_an_open_that_fails_can_be_repeated(tmp_path: Path, memory: bool) -> None:
-    apart(fail_opens, str(tmp_path), memory)
+@pytest.mark.parametrize("what", EACH, ids=str)
+def test_a_create_that_fails_leaves_nothing_behind(tmp_path: Path, what: tuple[str, int]) -> None:
+    apart(fail_creates, str(tmp_path), what[0] == "memory", what[1])
+
+
+@pytest.mark.parametrize("what", EACH, ids=str)
+def test_an_open_that_fails_can_be_repeated(tmp_path: Path, what: tuple[str, int]) -> None:
+    apart(fail_opens, str(tmp_path), what[0] == "memory", what[1])
 
 
 def test_verify_never_takes_a_lack_of_memory_for_damage(tmp_path: Path) -> None:
@@ -104,10 +108,10 @@ def with_gaps(rng: random.Random, step: int = 40) -> Iterator[int]:
     yield from accumulate(repeat(step), lambda n, step: n + rng.randint(1, step), initial=ALL + 1)
 
 
-def fail_creates(folder: str, memory: bool) -> None:
+def fail_creates(folder: str, memory: bool, every: int) -> None:
     """Fail what it takes to make a collection: then there is none, nor anything else."""
     faults, state = inject(memory), write_script(0, seed=0).states[0]
-    for number, fails in enumerate(each_fault(faults, memory, step=200)):
+    for number, fails in enumerate(each_fault(faults, memory, every, step=200)):
         path = Path(folder, f"{memory}{number}", "new.ever")
         path.parent.mkdir()
         if fails(partial(make, path)):
@@ -117,14 +121,14 @@ def fail_creates(folder: str, memory: bool) -> None:
         assert journal_of(path) == "wal", "readers would hold up the writer"
 
 
-def fail_opens(folder: str, memory: bool) -> None:
+def fail_opens(folder: str, memory: bool, every: int) -> None:
     """Fail what it takes to open a collection: the next one who tries can."""
     faults, path = inject(memory), Path(folder, f"{memory}.ever")
     script = write_script(20, seed=0)
     with create(path) as collection:
         for call in script.calls:
             call.run(collection)
-    for number, fails in enumerate(each_fault(faults, memory)):
+    for number, fails in enumerate(each_fault(faults, memory, every)):
         fails(partial(look, path, readonly=number // 2 % 2 == 0))
         with everhash.open(path) as collection:
             check_state(observe(collection), script.states[-1], when=f"fault {number}")
@@ -156,11 +160,14 @@ def inject(memory: bool) -> Faults:
     return inject_into_memory() if memory else inject_into_files()
 
 
-def each_fault(faults: Faults, memory: bool, step: int = 40) -> Iterator[Fails]:
-    """Go through all faults; each runs something with it, and returns whether that raised."""
+def each_fault(faults: Faults, memory: bool, every: int = 1, step: int = 40) -> Iterator[Fails]:
+    """Go through all faults; each runs something with it, and returns whether that raised.
+
+    Of those of files, every so-manieth only.
+    """
     rng = random.Random(6)
     for kind in ("memory",) if memory else (*KINDS, "open"):
-        for n in with_gaps(rng, step) if memory else count(1):
+        for n in with_gaps(rng, step) if memory else count(1, every):
 
             def fails(action: Callable[[], None], kind: str = kind, n: int = n) -> bool:
                 with faults.at(kind, n, lasting=n % 2 == 0):
