@@ -435,7 +435,8 @@ def test_reopened_at_any_moment_it_equals_one_that_was_never_closed(thorough: bo
 
 @pytest.mark.parametrize("coding", ["home", "full"])
 def test_the_file_holds_few_parts_however_small_the_calls(tmp_path: Path, coding: str) -> None:
-    with everhash.create(tmp_path / "c.ever", 64, 8, coding=coding) as col:
+    hasher = OnlineHasher(8, features=100)
+    with everhash.create(tmp_path / "c.ever", 64, hasher=hasher, coding=coding) as col:
         for i in range(300):
             col.ingest(ALL[i : i + 1], TRUTH[i : i + 1])
             col.add(ALL[i : i + 1])
