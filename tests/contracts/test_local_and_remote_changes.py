@@ -19,10 +19,9 @@ from tests.contracts.twins import (
     TRUTH,
     Twins,
     assert_same,
-    every_kind,
-    every_kind_taught_or_not,
     fill,
     make_twins,
+    two_kinds,
 )
 from tests.unit.serve.serving import serving
 
@@ -32,7 +31,8 @@ __all__ = ["make_twins"]  # pytest finds the fixture by its name here
 # Labels and entries that change
 
 
-@every_kind_taught_or_not
+@two_kinds
+@pytest.mark.parametrize("teach", [True, False])
 def test_labels_are_given_and_taken_alike(twins: Twins, teach: bool) -> None:
     fill(twins)
     for ids, y in (
@@ -49,7 +49,8 @@ def test_labels_are_given_and_taken_alike(twins: Twins, teach: bool) -> None:
     twins.both("search", PROBES, 5)
 
 
-@every_kind_taught_or_not
+@two_kinds
+@pytest.mark.parametrize("teach", [True, False])
 def test_entries_are_replaced_alike(twins: Twins, teach: bool) -> None:
     fill(twins)
     twins.both("attach", [1, 303], payloads=["kept", {"n": 3}], thumbnails=[GIF, None])
@@ -68,7 +69,7 @@ def test_entries_are_replaced_alike(twins: Twins, teach: bool) -> None:
     twins.both("search", PROBES, 5)
 
 
-@every_kind
+@two_kinds
 def test_ids_are_free_again_alike(twins: Twins) -> None:
     fill(twins)
     assert twins.both("remove", [7, "a"]) == 2
@@ -78,7 +79,7 @@ def test_ids_are_free_again_alike(twins: Twins) -> None:
     twins.both("entries")
 
 
-@every_kind
+@two_kinds
 def test_labels_themselves_change_alike(twins: Twins) -> None:
     fill(twins)
     twins.both("rename_label", 3, "three")

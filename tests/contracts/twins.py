@@ -15,6 +15,7 @@ from sklearn.datasets import load_digits
 import everhash
 from everhash import Collection, peers
 from everhash.errors import EverhashError
+from tests.conftest import slowly
 from tests.unit.serve.serving import serving
 
 ALL, TRUTH = load_digits(return_X_y=True)
@@ -119,17 +120,15 @@ def make_twins(request: pytest.FixtureRequest) -> Iterator[Twins]:
     pair.close()
 
 
+def kinds(*quick: str) -> list[Any]:
+    """Return all kinds of collections, those beyond the quick ones marked slow."""
+    return [*quick, *slowly(*(kind for kind in KINDS if kind not in quick))]
+
+
 every_kind = pytest.mark.parametrize("twins", KINDS, indirect=True)
-every_kind_taught_or_not = pytest.mark.parametrize(
-    ("twins", "teach"),
-    [
-        pytest.param(kind, teach, marks=[] if teach or kind == "home" else [pytest.mark.slow])
-        for kind in KINDS
-        for teach in (True, False)
-    ],
-    indirect=["twins"],
-)
-"""All kinds that a change teaches; that it need not is told by one of them, by all slowly."""
+"""For what is read, which depends on what is kept."""
+two_kinds = pytest.mark.parametrize("twins", kinds("home", "no codewords"), indirect=True)
+"""For what is written: a learner that takes rows back and one that does not; slowly all kinds."""
 
 
 def fill(twins: Twins) -> None:
