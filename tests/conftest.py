@@ -39,6 +39,20 @@ def slowly(*values: object) -> list[Any]:
     return [pytest.param(value, marks=pytest.mark.slow) for value in values]
 
 
+LONG = (
+    "crash/test_faults.py",
+    "crash/test_kill.py",
+    "docs/test_blocks.py",
+    "unit/test_estimator.py",
+)
+"""Files that take long; each goes to one process as a whole."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have the long files come first: the last process to end would be waited for by the others."""
+    items.sort(key=lambda item: not item.path.as_posix().endswith(LONG))
+
+
 class Stream(NamedTuple):
     X: NDArray[np.float32]
     y: NDArray[np.int64]

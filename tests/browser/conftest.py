@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+import everhash
 from tests.browser.collections import make_shop
-from tests.browser.processes import Server, Servers
+from tests.browser.processes import Server, Servers, Site
 from tests.conftest import missing
+from tests.unit.serve.serving import serving
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = (
@@ -64,8 +67,8 @@ class Watched:
 Open = Callable[..., Any]
 
 
-@pytest.fixture
-def opened(browser: Any) -> Iterator[Open]:
+@contextmanager
+def watching(browser: Any) -> Iterator[Open]:
     """Return a function that opens a server's page; afterwards nothing may have gone wrong.
 
     `allowed` is a part of console messages that the test expects, say of a refused request.
@@ -73,7 +76,7 @@ def opened(browser: Any) -> Iterator[Open]:
     contexts: list[Any] = []
     watched: list[tuple[Watched, str]] = []
 
-    def open_page(server: Server, *, allowed: str = "", **options: Any) -> Any:
+    def open_page(server: Site, *, allowed: str = "", **options: Any) -> Any:
         contexts.append(browser.new_context(**{"viewport": WIDE, **options}))
         page = contexts[-1].new_page()
         page.set_default_timeout(60_000)
@@ -94,6 +97,20 @@ def opened(browser: Any) -> Iterator[Open]:
         context.close()
 
 
+@pytest.fixture
+def opened(browser: Any) -> Iterator[Open]:
+    """Open pages for one test."""
+    with watching(browser) as open_page:
+        yield open_page
+
+
+@pytest.fixture(scope="module")
+def opened_once(browser: Any) -> Iterator[Open]:
+    """Open a page that several tests of a file go on with."""
+    with watching(browser) as open_page:
+        yield open_page
+
+
 @pytest.fixture(scope="package")
 def servers(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """The servers of all tests, started by those who need them; without a browser nobody does."""
@@ -109,10 +126,19 @@ def slow(servers: Servers) -> Server:
     return servers.demo("slow", 10)
 
 
+@pytest.fixture(scope="package")
+def digits_file(servers: Servers) -> Path:
+    """What the demo leaves when all digits have arrived."""
+    assert servers.demo("digits", 3000).until(1500).stop() == 0
+    return servers.folder / "digits.ever"
+
+
 @pytest.fixture(scope="module")
-def digits_page(servers: Servers, request: pytest.FixtureRequest) -> Server:
-    """The demo, when all digits have arrived; one a file, since tests change it."""
-    return servers.demo(request.module.__name__.rpartition(".")[2], 3000).until(1500)
+def digits_page(digits_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A copy of that, served from here; one a file of tests, since they change it."""
+    file = shutil.copy(digits_file, tmp_path_factory.mktemp("copy"))
+    with everhash.open(file) as digits, serving(digits) as served:
+        yield Site(served.address)
 
 
 @pytest.fixture(scope="package")

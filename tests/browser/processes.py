@@ -1,4 +1,4 @@
-"""Servers as users start them: `everhash demo --serve` and `everhash serve`, each a process."""
+"""Sites to look at, and servers as users start them: `everhash serve`, each a process."""
 
 from __future__ import annotations
 
@@ -21,10 +21,48 @@ PATIENCE = 180.0
 """Seconds until a server listens: kernels may have to be compiled first."""
 
 
-class Server:
+class Site:
+    """A service at an address."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    @property
+    def url(self) -> str:
+        """Where it listens, once it is ready."""
+        return self._url
+
+    def get(self, route: str) -> Any:
+        """Return what a route answers."""
+        with urllib.request.urlopen(f"{self.url}{route}", timeout=PATIENCE) as answer:  # noqa: S310
+            return json.load(answer)
+
+    def post(self, route: str, body: Any) -> Any:
+        """Return what a route answers to something sent."""
+        request = urllib.request.Request(  # noqa: S310
+            f"{self.url}{route}",
+            json.dumps(body).encode(),
+            {"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310
+            return json.load(answer)
+
+    def until(self, entries: int) -> Self:
+        """Wait until so many entries have arrived and a refresh was the last thing to happen."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            stats = self.get("/stats")
+            if stats["entries"] >= entries and stats["stale_bits"] == 0:
+                return self
+            time.sleep(0.1)
+        raise AssertionError(f"{entries} entries have not arrived in {PATIENCE} s")
+
+
+class Server(Site):
     """A process that serves; it ends with the block, in good order."""
 
     def __init__(self, *arguments: str | Path) -> None:
+        super().__init__("")
         self._process = subprocess.Popen(
             [sys.executable, "-m", "everhash", *map(str, arguments)],
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},
@@ -35,7 +73,6 @@ class Server:
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        self._url = ""
 
     def _read(self) -> None:
         if self._process.stdout is not None:
@@ -66,31 +103,6 @@ class Server:
                 error.close()
             time.sleep(0.1)
         raise AssertionError(f"the server is not ready after {PATIENCE} s")
-
-    def get(self, route: str) -> Any:
-        """Return what a route answers."""
-        with urllib.request.urlopen(f"{self.url}{route}", timeout=PATIENCE) as answer:  # noqa: S310
-            return json.load(answer)
-
-    def post(self, route: str, body: Any) -> Any:
-        """Return what a route answers to something sent."""
-        request = urllib.request.Request(  # noqa: S310
-            f"{self.url}{route}",
-            json.dumps(body).encode(),
-            {"Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310
-            return json.load(answer)
-
-    def until(self, entries: int) -> Self:
-        """Wait until so many entries have arrived and a refresh was the last thing to happen."""
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            stats = self.get("/stats")
-            if stats["entries"] >= entries and stats["stale_bits"] == 0:
-                return self
-            time.sleep(0.2)
-        raise AssertionError(f"{entries} entries have not arrived in {PATIENCE} s")
 
     def said(self) -> str:
         """Return what it has printed since it listens, once it has ended."""

@@ -6,18 +6,18 @@ import json
 from typing import Any
 
 from tests.browser.conftest import Open
-from tests.browser.processes import Server
+from tests.browser.processes import Server, Site
 from tests.browser.reading import number, ranking, search_by, show_unlabelled, until
 
 
-def labels_of(server: Server, name: str) -> list[Any]:
+def labels_of(server: Site, name: str) -> list[Any]:
     """Return the labels of an entry."""
     found: list[Any] = server.post("/get", {"ids": [json.loads(name)]})["entries"][0]["labels"]
     return found
 
 
 def test_a_label_is_given_in_two_clicks_and_moves_the_ranking(
-    digits_page: Server, opened: Open
+    digits_page: Site, opened: Open
 ) -> None:
     page = opened(digits_page)
     page.select_option("#by", "asymmetric")  # by its own bits it is among the first
@@ -41,7 +41,7 @@ def test_a_label_is_given_in_two_clicks_and_moves_the_ranking(
     page.locator("#query .chip", has_text="taken for").wait_for()
 
 
-def test_a_label_is_taken_away_and_given_back(digits_page: Server, opened: Open) -> None:
+def test_a_label_is_taken_away_and_given_back(digits_page: Site, opened: Open) -> None:
     page = opened(digits_page)
     tile = page.locator(".entry:not(.plain)").first
     name = tile.get_attribute("data-id")
@@ -59,7 +59,7 @@ def test_a_label_is_taken_away_and_given_back(digits_page: Server, opened: Open)
 
 
 def test_a_new_label_is_asked_about_once_and_near_ones_are_shown(
-    digits_page: Server, opened: Open
+    digits_page: Site, opened: Open
 ) -> None:
     page = opened(digits_page)
     dialog = page.locator("#new-dialog[open]")
@@ -103,7 +103,7 @@ def test_a_new_label_is_asked_about_once_and_near_ones_are_shown(
     until(lambda: page.locator("#matrix-rows th", has_text="spot").count() == 0)
 
 
-def test_undo_takes_a_new_label_back_whole(digits_page: Server, opened: Open) -> None:
+def test_undo_takes_a_new_label_back_whole(digits_page: Site, opened: Open) -> None:
     page = opened(digits_page)
     page.select_option("#by", "asymmetric")
     show_unlabelled(page)
@@ -132,7 +132,7 @@ def test_undo_takes_a_new_label_back_whole(digits_page: Server, opened: Open) ->
     until(lambda: page.locator("#matrix-rows th", has_text="smudge").count() == 0)
 
 
-def test_what_was_changed_meanwhile_is_not_undone(digits_page: Server, opened: Open) -> None:
+def test_what_was_changed_meanwhile_is_not_undone(digits_page: Site, opened: Open) -> None:
     page = opened(digits_page)
     show_unlabelled(page)
     chosen = page.locator(".entry.plain").last.get_attribute("data-id")

@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 import pytest
 
 import everhash
-from everhash.serve.keys import add_key, make_key
+from everhash.serve.keys import Keys, add_key, make_key
 from tests.browser.conftest import Open
 from tests.browser.processes import Server, Servers
+from tests.unit.serve.serving import serving
 
 
 def key_for(role: str, file: Path) -> str:
@@ -55,15 +56,15 @@ def test_a_key_is_asked_for_when_needed_and_kept_in_the_tab(
         page.context.close()
 
 
-def test_whoever_has_no_key_is_told_where_to_type_it(
-    tmp_path: Path, shop_file: Path, browser: Any
-) -> None:
-    keys = tmp_path / "keys.toml"
-    read = key_for("read", keys)
-    with Server("serve", shop_file, "--port", "0", "--keys", keys, "--readonly") as server:
+def test_whoever_has_no_key_is_told_where_to_type_it(shop_file: Path, browser: Any) -> None:
+    read, key = make_key("read")
+    with (
+        everhash.open(shop_file, readonly=True) as reader,
+        serving(reader, keys=Keys([key]), readonly=True) as served,
+    ):
         page = browser.new_context().new_page()
         page.set_default_timeout(60_000)
-        page.goto(server.url)
+        page.goto(served.address)
         page.get_by_role("button", name="Not now").click()
         page.locator("#trouble", has_text="type it under Key, at the top right").wait_for()
         assert "Authorization" not in page.locator("body").inner_text()

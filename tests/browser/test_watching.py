@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 import everhash
 from tests.browser.collections import LABELS
 from tests.browser.conftest import Open
-from tests.browser.processes import Server, Servers
+from tests.browser.processes import Server, Servers, Site
 from tests.browser.reading import DASH, MINUS, PHONE, TIMES, number, painted, until
 from tests.conftest import slowly
 from tests.unit.serve.serving import serving
@@ -39,6 +39,12 @@ CONTRAST = """pairs => {
         return (bright + 0.05) / (dark + 0.05);
     }));
 }"""
+
+
+@pytest.fixture(scope="module")
+def digits_page(servers: Servers) -> Site:
+    """The demo itself, when all digits have arrived: it has followed them from the first."""
+    return servers.demo("watched", 3000).until(1500)
 
 
 @pytest.fixture(scope="package")
@@ -143,7 +149,7 @@ def said(page: Any) -> str:
     return str(page.locator("#accuracy-span").inner_text())
 
 
-def test_the_accuracy_is_the_learners(digits_page: Server, opened: Open) -> None:
+def test_the_accuracy_is_the_learners(digits_page: Site, opened: Open) -> None:
     page = opened(digits_page)
     learned, labels = digits_page.get("/stats")["learned"], digits_page.get("/labels")["labels"]
     until(lambda: number(page, "rows_learned") == learned["rows"])
@@ -183,7 +189,7 @@ def test_without_a_record_no_accuracy_is_shown(wordy: Server, opened: Open) -> N
     assert "accuracy" not in page.locator("#matrix-told").inner_text()
 
 
-def test_rows_that_are_forgotten_are_told(digits_page: Server, opened: Open) -> None:
+def test_rows_that_are_forgotten_are_told(digits_page: Site, opened: Open) -> None:
     page = opened(digits_page)
     body = {"rows": load_digits().data[:4].tolist(), "labels": [3] * 4}
     before = digits_page.get("/stats")["learned"]["rows"]
@@ -234,7 +240,7 @@ def test_a_phone_never_scrolls_sideways(
     assert page.evaluate(WIDER) == 0
 
 
-def test_dark_follows_the_system_until_somebody_chooses(digits_page: Server, opened: Open) -> None:
+def test_dark_follows_the_system_until_somebody_chooses(digits_page: Site, opened: Open) -> None:
     light = opened(digits_page).evaluate(GROUND)
     page = opened(digits_page, color_scheme="dark")
     assert page.evaluate(GROUND) != light
@@ -248,7 +254,7 @@ def test_dark_follows_the_system_until_somebody_chooses(digits_page: Server, ope
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_and_controls_have_contrast(scheme: str, digits_page: Server, opened: Open) -> None:
+def test_text_and_controls_have_contrast(scheme: str, digits_page: Site, opened: Open) -> None:
     page = opened(digits_page, color_scheme=scheme)
     grounds, texts = ("ground", "surface", "sunken"), ("ink", "muted", "accent", "warn")
     pairs = [[text, ground] for text in texts for ground in grounds]
@@ -258,7 +264,7 @@ def test_text_and_controls_have_contrast(scheme: str, digits_page: Server, opene
     assert page.evaluate(CONTRAST, parts) >= 3
 
 
-def test_every_control_and_region_has_a_name(digits_page: Server, opened: Open) -> None:
+def test_every_control_and_region_has_a_name(digits_page: Site, opened: Open) -> None:
     page = opened(digits_page)
     page.locator(".entry.plain").first.click()
     page.locator(".card").first.wait_for()

@@ -14,7 +14,13 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from sklearn.datasets import load_digits
 
 import everhash
@@ -422,13 +428,15 @@ class CollectionMachine(RuleBasedStateMachine):
         copy.unlink()
 
 
-TestCollection = CollectionMachine.TestCase
-TestCollection.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+def test_reopened_at_any_moment_it_equals_one_that_was_never_closed(thorough: bool) -> None:
+    histories = settings(max_examples=60 if thorough else 15, stateful_step_count=30)
+    run_state_machine_as_test(CollectionMachine, settings=histories)
 
 
 @pytest.mark.parametrize("coding", ["home", "full"])
 def test_the_file_holds_few_parts_however_small_the_calls(tmp_path: Path, coding: str) -> None:
-    with everhash.create(tmp_path / "c.ever", 64, 8, coding=coding) as col:
+    hasher = OnlineHasher(8, features=100)
+    with everhash.create(tmp_path / "c.ever", 64, hasher=hasher, coding=coding) as col:
         for i in range(300):
             col.ingest(ALL[i : i + 1], TRUTH[i : i + 1])
             col.add(ALL[i : i + 1])

@@ -48,6 +48,10 @@ PEERS: dict[str, Make] = {
 HASHERS = OURS | PEERS
 NEVER_STILL = {"logistic", "osh", "hcoh", "onehot"}
 """Where every row that is learned moves every function."""
+ROW_BY_ROW = {"check_one_row_at_a_time", "check_versions"}
+"""Checks that call a hasher hundreds of times."""
+ONE_OF_A_KIND = {"default", "sgd", "paper", "okh", "sketchhash", "hcoh", "bsodh", "onehot"}
+"""Hashers that go through these checks quickly: each learner, each way to wait for rows."""
 
 
 @pytest.fixture(params=list(HASHERS.values()), ids=list(HASHERS))
@@ -61,20 +65,35 @@ def test_every_method_is_held_to_the_contract() -> None:
     assert {*PEERS, "everhash", "everhash-sgd", "paper"} == online
 
 
-@pytest.mark.parametrize("check", [*checks.names("every"), *checks.names("online")])
-def test_keeps_its_promises(make: Make, check: str, digits: Stream) -> None:
-    checks.get(check)(make, checks.Stream(*digits))
+def every_promise() -> list[object]:
+    """Return each hasher with each check; the long ones quickly of one hasher of a kind only."""
+    return [
+        pytest.param(made, check, id=f"{name}-{check}", marks=[pytest.mark.slow] if slow else [])
+        for name, made in HASHERS.items()
+        for check in (*checks.names("every"), *checks.names("online"))
+        for slow in [check in ROW_BY_ROW and name not in ONE_OF_A_KIND]
+    ]
 
 
-@settings(max_examples=8)
-@given(cuts=st.lists(st.integers(1, 1499), max_size=6))
-def test_batch_boundaries_do_not_matter(make: Make, digits: Stream, cuts: list[int]) -> None:
+@pytest.mark.parametrize(("made", "check"), every_promise())
+def test_keeps_its_promises(made: Make, check: str, digits: Stream) -> None:
+    checks.get(check)(made, checks.Stream(*digits))
+
+
+def test_batch_boundaries_do_not_matter(make: Make, digits: Stream, thorough: bool) -> None:
     stream = checks.Stream(digits.X[:1500], digits.y[:1500])
     X, y = stream.X, mixed_labels(stream)
-    whole, parts = make().partial_fit(X, y), make()
-    for start, end in pairwise([0, *sorted(set(cuts)), 1500]):
-        parts.partial_fit(X[start:end], y[start:end])
-    require_same(whole, parts, X, f"batches cut at {cuts} learn what one batch does")
+    whole = make().partial_fit(X, y)
+
+    @settings(max_examples=8 if thorough else 2)
+    @given(cuts=st.lists(st.integers(1, 1499), min_size=1, max_size=6))
+    def cut(cuts: list[int]) -> None:
+        parts = make()
+        for start, end in pairwise([0, *sorted(set(cuts)), 1500]):
+            parts.partial_fit(X[start:end], y[start:end])
+        require_same(whole, parts, X, f"batches cut at {cuts} learn what one batch does")
+
+    cut()
 
 
 @pytest.mark.parametrize("name", HASHERS)

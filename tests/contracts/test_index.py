@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from sklearn.datasets import load_digits
 
 from everhash import Index, Matches, OnlineHasher, peers
@@ -301,8 +308,9 @@ class IndexMachine(RuleBasedStateMachine):
         np.testing.assert_array_equal(self.index.features(kept), expected)
 
 
-TestIndex = IndexMachine.TestCase
-TestIndex.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+def test_after_any_history_it_answers_as_the_model_does(thorough: bool) -> None:
+    histories = settings(max_examples=150 if thorough else 50, stateful_step_count=40)
+    run_state_machine_as_test(IndexMachine, settings=histories)
 
 
 @pytest.mark.parametrize("coding", ["home", "full"])

@@ -30,6 +30,7 @@ from tests.contracts.twins import (
     fill,
     make_twins,
     over_http,
+    two_kinds,
 )
 
 __all__ = ["make_twins"]  # pytest finds the fixture by its name here
@@ -111,7 +112,7 @@ def test_listings_that_find_look_the_same(twins: Twins, monkeypatch: pytest.Monk
         twins.both("entries", **wrong)
 
 
-@every_kind
+@two_kinds
 def test_a_refresh_in_steps_ends_the_same(twins: Twins) -> None:
     fill(twins)
     mine, theirs = (report_of(each.refresh_steps()) for each in (twins.here, twins.remote))
@@ -119,7 +120,7 @@ def test_a_refresh_in_steps_ends_the_same(twins: Twins) -> None:
     twins.both("entries")
 
 
-@every_kind
+@two_kinds
 def test_rows_are_forgotten_alike(twins: Twins, request: pytest.FixtureRequest) -> None:
     can = request.node.callspec.params["twins"] in FORGETTING
     for n in (3, 30):  # as JSON, as a table
@@ -207,7 +208,7 @@ def test_searches_within_a_radius_find_the_same(twins: Twins) -> None:
     twins.both("search_radius", PROBES[:1], 1, explain=True)
 
 
-@every_kind
+@two_kinds
 def test_labels_are_predicted_alike(twins: Twins) -> None:
     assert isinstance(twins.both("predict", PROBES), EverhashError)
     twins.both("learn", ALL[:100], TRUTH[:100])

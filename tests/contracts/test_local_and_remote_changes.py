@@ -19,9 +19,9 @@ from tests.contracts.twins import (
     TRUTH,
     Twins,
     assert_same,
-    every_kind,
     fill,
     make_twins,
+    two_kinds,
 )
 from tests.unit.serve.serving import serving
 
@@ -31,7 +31,7 @@ __all__ = ["make_twins"]  # pytest finds the fixture by its name here
 # Labels and entries that change
 
 
-@every_kind
+@two_kinds
 @pytest.mark.parametrize("teach", [True, False])
 def test_labels_are_given_and_taken_alike(twins: Twins, teach: bool) -> None:
     fill(twins)
@@ -49,7 +49,7 @@ def test_labels_are_given_and_taken_alike(twins: Twins, teach: bool) -> None:
     twins.both("search", PROBES, 5)
 
 
-@every_kind
+@two_kinds
 @pytest.mark.parametrize("teach", [True, False])
 def test_entries_are_replaced_alike(twins: Twins, teach: bool) -> None:
     fill(twins)
@@ -69,7 +69,7 @@ def test_entries_are_replaced_alike(twins: Twins, teach: bool) -> None:
     twins.both("search", PROBES, 5)
 
 
-@every_kind
+@two_kinds
 def test_ids_are_free_again_alike(twins: Twins) -> None:
     fill(twins)
     assert twins.both("remove", [7, "a"]) == 2
@@ -79,7 +79,7 @@ def test_ids_are_free_again_alike(twins: Twins) -> None:
     twins.both("entries")
 
 
-@every_kind
+@two_kinds
 def test_labels_themselves_change_alike(twins: Twins) -> None:
     fill(twins)
     twins.both("rename_label", 3, "three")
@@ -123,7 +123,7 @@ def test_payloads_come_with_matches(twins: Twins) -> None:
     payloads = [{"n": n} if n % 3 else None for n in range(40)]
     twins.both("ingest", ALL[:40], TRUTH[:40], payloads=payloads)
     for n in (1, 30):  # as JSON, and as a table
-        for call, options in (("search", {"k": 5}), ("search_radius", {"r": 4})):
+        for call, options in (("search", {"k": 5}), ("search_radius", {"r": 9})):
             found = twins.both(call, PROBES[:1].repeat(n, axis=0), payloads=True, **options)
             assert [len(row) for row in found.payloads] == found.counts.tolist()
             assert found.payloads[0][0] == payloads[found.ids[0][0]]

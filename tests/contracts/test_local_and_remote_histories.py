@@ -35,7 +35,7 @@ class Histories(RuleBasedStateMachine):
         self.begin(kind, seed)
 
     def begin(self, kind: str, seed: int, **more: Any) -> None:
-        self.twins = Twins(**KINDS[kind], random_state=seed, **more)
+        self.twins = Twins(**KINDS[kind], seed=seed, **more)
         self.rng = np.random.default_rng(seed)
         self.forgets = kind in FORGETTING
         self.ids: list[Any] = []

@@ -17,9 +17,11 @@ import pytest
 from sklearn.datasets import load_digits
 
 import everhash
+from everhash import Collection, peers
 from everhash.errors import EverhashError
 from everhash.learn.hasher import OnlineHasher
 from tests.cluster.in_process import InProcess, on_cluster
+from tests.conftest import slowly
 from tests.unit.serve.serving import serving
 
 ALL, TRUTH = load_digits(return_X_y=True)
@@ -46,6 +48,17 @@ FORGETTING = {"home", "full", "codes only", "unlabelled features", CLUSTER}
 """Kinds whose learner takes rows back."""
 
 
+def create(
+    method: str = "everhash", labels_per_cycle: int | str = "auto", seed: int = 0, **options: Any
+) -> Collection:
+    """Return a collection; its hasher has few features: what is sent and answered is the same."""
+    few: dict[str, Any] = {"features": 100} if method == "everhash" else {}
+    if labels_per_cycle != "auto":
+        few["labels_per_cycle"] = labels_per_cycle
+    hasher = peers.get(method, 16, random_state=seed, **few)
+    return everhash.create(None, 64, hasher=hasher, **options)
+
+
 class Twins:
     """Two collections with one history: one here, and one behind a service or on a cluster.
 
@@ -57,15 +70,16 @@ class Twins:
 
     def __init__(self, *, shards: int = 0, folder: Path | None = None, **options: Any) -> None:
         self._ended = ExitStack()
-        self.here = self._ended.enter_context(everhash.create(None, 64, 16, **options))
+        self.here = self._ended.enter_context(create(**options))
         self.cluster: InProcess | None = None
         self.remote: Any
         if shards:
-            hasher = OnlineHasher(16, **{"random_state": 0, **options}).begin(64)
-            self.cluster = InProcess(folder, hasher, shards)
+            other = create(**options).hasher
+            assert isinstance(other, OnlineHasher)
+            self.cluster = InProcess(folder, other, shards)
             self.remote = self._ended.enter_context(on_cluster(self.cluster))
             return
-        self.there = self._ended.enter_context(everhash.create(None, 64, 16, **options))
+        self.there = self._ended.enter_context(create(**options))
         self.served = self._ended.enter_context(serving(self.there))
         self.remote = self._ended.enter_context(everhash.connect(self.served.address))
 
@@ -137,7 +151,17 @@ def make_twins(request: pytest.FixtureRequest) -> Iterator[Twins]:
     pair.close()
 
 
+def kinds(*quick: str) -> list[Any]:
+    """Return all kinds of collections, those beyond the quick ones marked slow."""
+    return [*quick, *slowly(*(kind for kind in KINDS if kind not in quick))]
+
+
 every_kind = pytest.mark.parametrize("twins", KINDS, indirect=True)
+"""For what is read, which depends on what is kept."""
+two_kinds = pytest.mark.parametrize(
+    "twins", kinds("home", "no codewords", "on a cluster"), indirect=True
+)
+"""For what is written: a learner that takes rows back and one that does not; slowly all kinds."""
 over_http = pytest.mark.parametrize("twins", ["home"], indirect=True)
 """For what only a service has."""
 

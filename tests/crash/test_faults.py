@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import accumulate, count, repeat
+from itertools import accumulate, count, islice, repeat
 from pathlib import Path
 
 import pytest
@@ -33,11 +33,14 @@ FEW_CALLS, ALL_CALLS = 16, 54
 KINDS = ("write", "sync", "truncate", "read")
 ALL = 60
 """Allocations that all fail one after the other; of those beyond only some do."""
+THIRD = 3
+"""Of operations and allocations, a quick test fails every third."""
 
 
 def test_a_call_that_the_disk_fails_changes_nothing(tmp_path: Path, thorough: bool) -> None:
     calls = ALL_CALLS if thorough else FEW_CALLS
-    seen = apart(fail_files, str(tmp_path), calls, 300_000 if thorough else 100_000)
+    log, every = (300_000, 1) if thorough else (100_000, THIRD)
+    seen = apart(fail_files, str(tmp_path), calls, log, every)
     assert seen["calls"] == calls
     assert min(seen[f"{kind}: raised"] for kind in ("write", "sync", "read")) > 0
     assert min(seen[f"{kind}: went on"] for kind in KINDS) > 0, "the log was never written back"
@@ -45,47 +48,56 @@ def test_a_call_that_the_disk_fails_changes_nothing(tmp_path: Path, thorough: bo
 
 def test_a_call_that_gets_no_memory_changes_nothing(tmp_path: Path, thorough: bool) -> None:
     """All allocations of a call up to number 60 fail, and about one of twenty beyond."""
-    calls = ALL_CALLS if thorough else FEW_CALLS
-    seen = apart(fail_memory, str(tmp_path), calls)
+    calls, every = (ALL_CALLS, 1) if thorough else (FEW_CALLS, THIRD)
+    seen = apart(fail_memory, str(tmp_path), calls, every)
     assert seen["calls"] == calls
-    assert seen["memory: raised"] > 20 * calls
+    assert seen["memory: raised"] > 20 * calls / every
 
 
-@pytest.mark.parametrize("memory", [False, *slowly(True)])
-def test_a_create_that_fails_leaves_nothing_behind(tmp_path: Path, memory: bool) -> None:
-    apart(fail_creates, str(tmp_path), memory)
+EACH = [("files", THIRD), *slowly(("files", 1), ("memory", 1))]
+"""What fails, and whether every time or every third."""
 
 
-@pytest.mark.parametrize("memory", [False, *slowly(True)])
-def test_an_open_that_fails_can_be_repeated(tmp_path: Path, memory: bool) -> None:
-    apart(fail_opens, str(tmp_path), memory)
+@pytest.mark.parametrize("what", EACH, ids=str)
+def test_a_create_that_fails_leaves_nothing_behind(tmp_path: Path, what: tuple[str, int]) -> None:
+    apart(fail_creates, str(tmp_path), what[0] == "memory", what[1])
+
+
+@pytest.mark.parametrize("what", EACH, ids=str)
+def test_an_open_that_fails_can_be_repeated(tmp_path: Path, what: tuple[str, int]) -> None:
+    apart(fail_opens, str(tmp_path), what[0] == "memory", what[1])
 
 
 def test_verify_never_takes_a_lack_of_memory_for_damage(tmp_path: Path) -> None:
     apart(fail_verifications, str(tmp_path))
 
 
-def fail_files(folder: str, calls: int, log: int) -> Counter[str]:
-    """Fail every operation of every kind in every call; in every other one, all after it too."""
+def fail_files(folder: str, calls: int, log: int, every: int) -> Counter[str]:
+    """Fail operations of every kind in every call; in every other one, all after it too.
+
+    Either all of them, or every so-manieth, beginning with another one in each call.
+    """
     faults = inject_into_files()
     use_small_parts(log=log)
     trial = Trial(Path(folder, "a.ever"), write_script(calls, seed=1), faults)
     for number in range(calls):
         for kind in KINDS:
-            trial.make(number, kind, count(1), lasting=number % 2 == 1)
+            tries = count(1 + number % every, every)
+            trial.make(number, kind, tries, lasting=number % 2 == 1)
             if kind != KINDS[-1]:
                 trial.undo()
     trial.close()
     return trial.seen + Counter(calls=calls)
 
 
-def fail_memory(folder: str, calls: int) -> Counter[str]:
+def fail_memory(folder: str, calls: int, every: int) -> Counter[str]:
     """Fail allocations in every call; in every other one, all after it too."""
     faults, rng = inject_into_memory(), random.Random(5)
     use_small_parts()
     trial = Trial(Path(folder, "a.ever"), write_script(calls, seed=1), faults)
     for number in range(calls):
-        trial.make(number, "memory", with_gaps(rng), lasting=number % 2 == 1)
+        tries = islice(with_gaps(rng), number % every, None, every)
+        trial.make(number, "memory", tries, lasting=number % 2 == 1)
     trial.close()
     return trial.seen + Counter(calls=calls)
 
@@ -96,10 +108,10 @@ def with_gaps(rng: random.Random, step: int = 40) -> Iterator[int]:
     yield from accumulate(repeat(step), lambda n, step: n + rng.randint(1, step), initial=ALL + 1)
 
 
-def fail_creates(folder: str, memory: bool) -> None:
+def fail_creates(folder: str, memory: bool, every: int) -> None:
     """Fail what it takes to make a collection: then there is none, nor anything else."""
     faults, state = inject(memory), write_script(0, seed=0).states[0]
-    for number, fails in enumerate(each_fault(faults, memory, step=200)):
+    for number, fails in enumerate(each_fault(faults, memory, every, step=200)):
         path = Path(folder, f"{memory}{number}", "new.ever")
         path.parent.mkdir()
         if fails(partial(make, path)):
@@ -109,14 +121,14 @@ def fail_creates(folder: str, memory: bool) -> None:
         assert journal_of(path) == "wal", "readers would hold up the writer"
 
 
-def fail_opens(folder: str, memory: bool) -> None:
+def fail_opens(folder: str, memory: bool, every: int) -> None:
     """Fail what it takes to open a collection: the next one who tries can."""
     faults, path = inject(memory), Path(folder, f"{memory}.ever")
     script = write_script(20, seed=0)
     with create(path) as collection:
         for call in script.calls:
             call.run(collection)
-    for number, fails in enumerate(each_fault(faults, memory)):
+    for number, fails in enumerate(each_fault(faults, memory, every)):
         fails(partial(look, path, readonly=number // 2 % 2 == 0))
         with everhash.open(path) as collection:
             check_state(observe(collection), script.states[-1], when=f"fault {number}")
@@ -148,11 +160,14 @@ def inject(memory: bool) -> Faults:
     return inject_into_memory() if memory else inject_into_files()
 
 
-def each_fault(faults: Faults, memory: bool, step: int = 40) -> Iterator[Fails]:
-    """Go through all faults; each runs something with it, and returns whether that raised."""
+def each_fault(faults: Faults, memory: bool, every: int = 1, step: int = 40) -> Iterator[Fails]:
+    """Go through all faults; each runs something with it, and returns whether that raised.
+
+    Of those of files, every so-manieth only.
+    """
     rng = random.Random(6)
     for kind in ("memory",) if memory else (*KINDS, "open"):
-        for n in with_gaps(rng, step) if memory else count(1):
+        for n in with_gaps(rng, step) if memory else count(1, every):
 
             def fails(action: Callable[[], None], kind: str = kind, n: int = n) -> bool:
                 with faults.at(kind, n, lasting=n % 2 == 0):

@@ -37,10 +37,12 @@ CALLS = 90
 REOPEN = 6
 """After so many calls the child closes the file, which empties its log, and opens it again."""
 NOTHING = {"rounds": 0, "acknowledged": 0, "in flight, kept": 0, "in flight, dropped": 0}
+FEW = 12
+"""Rounds of a quick test."""
 OPENED = b"o"
 DONE = b"."
 SHORTEST, LONGEST = 0.0002, 0.15
-"""Seconds that a child lives, at least and at most; a call takes about 0.005."""
+"""Seconds that a child lives on, at least and at most; a call takes about 0.005."""
 
 
 @pytest.mark.parametrize(
@@ -49,7 +51,7 @@ SHORTEST, LONGEST = 0.0002, 0.15
 def test_sigkill_loses_nothing_acknowledged(
     tmp_path: Path, durability: str, rounds: int, thorough: bool
 ) -> None:
-    rounds = rounds if thorough else rounds // 5
+    rounds = rounds if thorough else FEW
     seen = apart(kill_writers, str(tmp_path), durability, rounds)
     assert seen["rounds"] == rounds
     assert seen["acknowledged"] > rounds / 10
@@ -59,19 +61,19 @@ def test_sigkill_loses_nothing_acknowledged(
 def test_sigkill_at_every_write_sync_and_truncation_loses_nothing_acknowledged(
     tmp_path: Path, thorough: bool
 ) -> None:
-    seen = apart(kill_at_operations, str(tmp_path), 18 if thorough else 6)
+    seen = apart(kill_at_operations, str(tmp_path), 18 if thorough else 3)
     assert min(seen[kind] for kind in ("write", "sync", "truncate")) > 0
     assert min(seen[kind] for kind in ("in flight, kept", "in flight, dropped")) > 0
 
 
 def test_a_killed_refresh_is_there_in_full_or_not_at_all(tmp_path: Path, thorough: bool) -> None:
-    seen = apart(kill_refreshes, str(tmp_path), 30 if thorough else 10)
+    seen = apart(kill_refreshes, str(tmp_path), 30 if thorough else 5)
     assert seen["in flight, dropped"] > 0
     assert seen["acknowledged"] + seen["in flight, kept"] > 0
 
 
-def test_a_killed_create_leaves_nothing_or_a_collection(tmp_path: Path) -> None:
-    seen = apart(kill_creators, str(tmp_path), 40)
+def test_a_killed_create_leaves_nothing_or_a_collection(tmp_path: Path, thorough: bool) -> None:
+    seen = apart(kill_creators, str(tmp_path), 40 if thorough else FEW)
     assert seen["nothing"] > 0
     assert seen["a collection"] > 0
 
@@ -96,13 +98,17 @@ def kill_writers(folder: str, durability: str, rounds: int) -> Counter[str]:
 
 
 def run_and_kill(path: Path, durability: str, script: Script, done: int, rng: random.Random) -> int:
-    """Have a child go on with a script, kill it, and return how many calls it acknowledged."""
+    """Have a child go on with a script, kill it, and return how many calls it acknowledged.
 
+    Some calls are waited for, since on a busy machine it might come to none in its time.
+    """
     with Child(partial(run_calls, path, durability, script.calls[done:])) as child:
+        heard = b""
         if rng.random() < 0.9:  # otherwise it may die while it opens the file
             assert child.hear() == OPENED
+            heard = b"".join(child.hear() for _ in range(rng.randrange(3)))
         time.sleep(SHORTEST * (LONGEST / SHORTEST) ** rng.random())
-        return child.kill().count(DONE)
+        return (heard + child.kill()).count(DONE)
 
 
 def run_calls(path: Path, durability: str, calls: list[Call], say: Say) -> None:

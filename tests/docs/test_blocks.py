@@ -8,30 +8,38 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import slowly
 from tests.docs.pages import PAGES, README, blocks, name_of
 from tests.docs.running import RUN, SHOWN, run_page
 from tests.ray_head import ray_head
 
 QUICK = {"README.md", "docs/tutorial.md"}
-"""Pages that `make test` runs; `make test-all` runs all."""
+"""Pages that `make test` runs, once; `make test-all` runs all, twice in a row."""
 RUNNING = [page for page in PAGES if any(block.tag in RUN for block in blocks(page))]
 
 
-def some_slowly() -> list[object]:
-    """Return the pages with something to run, all but the quick ones marked slow."""
-    quick = [page for page in RUNNING if name_of(page) in QUICK]
-    return quick + slowly(*(page for page in RUNNING if page not in quick))
+def run(page: Path, tmp_path: Path, times: int) -> None:
+    """Run a page in one folder, so that it finds what it has left the time before."""
+    folder, private = tmp_path / "folder", tmp_path / "private"
+    folder.mkdir()
+    private.mkdir()
+    for _ in range(times):
+        run_page(page, folder, private)
 
 
-@pytest.mark.parametrize("page", some_slowly(), ids=name_of)
+@pytest.mark.parametrize("page", [page for page in RUNNING if name_of(page) in QUICK], ids=name_of)
+def test_every_block_of_the_first_pages_runs(page: Path, tmp_path: Path) -> None:
+    run(page, tmp_path, times=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", RUNNING, ids=name_of)
 def test_every_block_runs_twice_in_a_row(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ray_for(page) as environment:
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
-        run_twice(page, tmp_path)
+        run(page, tmp_path, times=2)
 
 
 def ray_for(page: Path) -> AbstractContextManager[dict[str, str]]:
@@ -39,14 +47,6 @@ def ray_for(page: Path) -> AbstractContextManager[dict[str, str]]:
     texts = [block.text for block in blocks(page) if block.tag in RUN]
     needed = any(re.search(r"everhash[ .]cluster", text) for text in texts)
     return ray_head() if needed else nullcontext({})
-
-
-def run_twice(page: Path, tmp_path: Path) -> None:
-    folder, private = tmp_path / "folder", tmp_path / "private"
-    folder.mkdir()
-    private.mkdir()
-    for _ in range(2):
-        run_page(page, folder, private)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

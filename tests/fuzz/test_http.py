@@ -36,7 +36,7 @@ EXAMPLES = {"/events": 2, "/snapshot": 2, "/refresh": 20, "/live": 10, "/ready":
 """Requests of a route and kind; where nothing is read of a request, a few are enough."""
 MANY = 70
 LEAST = 2000
-FEWER = 5
+FEWER = 10
 """How many times fewer requests the quick tests make."""
 CHECKS = [
     *(not_a_server_error, status_code_conformance),

@@ -74,21 +74,23 @@ HASHERS: dict[str, Callable[[], OnlineHasher]] = {
     "linear": lambda: OnlineHasher(bits=5, features=0, publish=1.1, learn_unlabelled=True),
     "several cycles": lambda: OnlineHasher(bits=5, labels_per_cycle=3, features=100),
     "sgd": lambda: OnlineHasher(bits=5, labels_per_cycle=3, learner="sgd", replay=2),
-    "one cycle": lambda: OnlineHasher(bits=5, labels_per_cycle=None),
+    "one cycle": lambda: OnlineHasher(bits=5, labels_per_cycle=None, features=100),
     "sqrt schedule": lambda: OnlineHasher(bits=6, learner="sgd", schedule="sqrt", step=0.5),
     "logistic, no average": lambda: OnlineHasher(
         bits=6, learner="sgd", loss="logistic", average=False
     ),
-    "hadamard": lambda: OnlineHasher(bits=6, codebook="hadamard", labels_per_cycle=4),
-    "own codebook": lambda: OnlineHasher(bits=4, codebook=OWN_WORDS, labels_per_cycle=3),
+    "hadamard": lambda: OnlineHasher(bits=6, codebook="hadamard", labels_per_cycle=4, features=100),
+    "own codebook": lambda: OnlineHasher(
+        bits=4, codebook=OWN_WORDS, labels_per_cycle=3, features=100
+    ),
     "own codebook in lists": lambda: OnlineHasher(
-        bits=4, codebook=OWN_WORDS.tolist(), labels_per_cycle=3
+        bits=4, codebook=OWN_WORDS.tolist(), labels_per_cycle=3, features=100
     ),
     "own center": lambda: OnlineHasher(bits=4, learner="sgd", center=OWN_CENTER),
     "no center": lambda: OnlineHasher(bits=4, learner="sgd", center=None),
     "no memory": lambda: OnlineHasher(bits=4, learner="sgd", replay=0),
-    "seed drawn": lambda: OnlineHasher(bits=4, random_state=None),
-    "large seed": lambda: OnlineHasher(bits=4, random_state=2**100),
+    "seed drawn": lambda: OnlineHasher(bits=4, random_state=None, features=100),
+    "large seed": lambda: OnlineHasher(bits=4, random_state=2**100, features=100),
     "numbers of other types": lambda: OnlineHasher(
         bits=np.int64(4),  # type: ignore[arg-type]
         learner="sgd",
@@ -118,7 +120,7 @@ def test_learning_goes_on_after_loading_as_if_it_had_never_stopped(
 @pytest.mark.parametrize("rows", [1, 40, 999, 1000, 1001])
 def test_every_moment_of_the_warm_up_can_be_saved(rows: int, tmp_path: Path) -> None:
     X, y = stream(1100)
-    hasher = OnlineHasher(bits=4).partial_fit(X[:rows], y[:rows])
+    hasher = OnlineHasher(bits=4, features=100).partial_fit(X[:rows], y[:rows])
     hasher.save(tmp_path / "model")
     loaded = load_hasher(tmp_path / "model")
     assert_same(hasher.partial_fit(X, y), loaded.partial_fit(X, y), X, tmp_path)

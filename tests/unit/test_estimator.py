@@ -25,9 +25,12 @@ from sklearn.preprocessing import StandardScaler
 from everhash import OnlineHasher, load_hasher, peers
 from everhash.errors import ModelFileError, NotFittedError, NotOnlineError, OptionError
 from everhash.learn.stream_hasher import StreamHasher
-from tests.conftest import Stream
+from tests.conftest import Stream, slowly
 
 SLOW = {"mlh", "fasthash"}
+ONE_OF_A_KIND = ["everhash", "everhash-sgd", "okh", "adapthash", "sketchhash", "mihash", "hcoh"]
+ONE_OF_A_KIND += ["onehot", "itq", "ldahash"]
+"""A method of each class that others are made from; the others are checked slowly."""
 CHECK = """
 import sys
 from sklearn.utils.estimator_checks import check_estimator
@@ -66,8 +69,9 @@ def run(code: str, *arguments: str, **env: str) -> None:
 @pytest.mark.parametrize(
     "names",
     [
-        [name for name in peers.names() if name not in SLOW],
-        *(pytest.param([name], marks=pytest.mark.slow) for name in sorted(SLOW)),
+        ONE_OF_A_KIND,
+        *slowly([name for name in peers.names() if name not in {*SLOW, *ONE_OF_A_KIND}]),
+        *slowly(*([name] for name in sorted(SLOW))),
     ],
     ids=lambda names: names[0],
 )

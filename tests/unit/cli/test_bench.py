@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -27,10 +28,10 @@ from tests.unit.cli.commands import WIDE, output
 FEW = ("--methods", "everhash,onehot,cosine", "--bits", "8,16", "--seeds", "1")
 
 
-@pytest.fixture
-def own(tmp_path: Path, digits: Stream) -> Path:
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory, digits: Stream) -> Path:
     """Three hundred digits in a file of somebody's own."""
-    path = tmp_path / "items.npz"
+    path = tmp_path_factory.mktemp("own") / "items.npz"
     np.savez(path, v=digits.X[:300], kind=np.array([f"digit {y}" for y in digits.y[:300]]))
     return path
 
@@ -41,6 +42,23 @@ def ran(*arguments: object) -> tuple[str, str]:
     if result.exception is not None:
         raise result.exception
     return result.stdout, result.stderr
+
+
+class Run(NamedTuple):
+    """What a run printed and said, and where its rows are."""
+
+    printed: str
+    said: str
+    results: Path
+
+
+@pytest.fixture(scope="module")
+def run_of_own(own: Path) -> Run:
+    """Two methods on that file, run once: each run starts a process."""
+    columns = ("--features", "v", "--label", "kind", "--results", own.with_name("table1.jsonl"))
+    few = ("--methods", "paper,everhash", "--bits", "8", "--seeds", "1")
+    printed, said = ran("bench", "run", "table1", "--data", own, *columns, *few)
+    return Run(printed, said, own.with_name("table1.jsonl"))
 
 
 def test_list_names_every_experiment_and_data_set() -> None:
@@ -111,11 +129,9 @@ def test_columns_of_own_files_are_found_or_asked_for_before_anything_runs(
     assert len(read_rows([results])) == 1
 
 
-def test_a_report_on_own_data_speaks_of_what_was_run(own: Path, tmp_path: Path) -> None:
-    columns = ("--features", "v", "--label", "kind", "--results", tmp_path / "table1.jsonl")
-    few = ("--methods", "paper,everhash", "--bits", "8", "--seeds", "1")
-    printed, said = ran("bench", "run", "table1", "--data", own, *columns, *few)
-    called = read_rows([tmp_path / "table1.jsonl"])[0]["dataset"]
+def test_a_report_on_own_data_speaks_of_what_was_run(run_of_own: Run) -> None:
+    printed, said, results = run_of_own
+    called = read_rows([results])[0]["dataset"]
     assert printed.startswith(f"# table1: {called}\n")
     assert "CIFAR-10 images" not in printed
     assert "ten labels" not in printed
@@ -168,11 +184,8 @@ def test_a_missing_set_is_one_error_before_anything_runs(
     assert not (tmp_path / "rows.jsonl").exists()
 
 
-def test_a_page_that_is_there_is_replaced_only_if_told(own: Path, tmp_path: Path) -> None:
-    results, out = tmp_path / "table1.jsonl", tmp_path / "pages"
-    columns = ("--features", "v", "--label", "kind", "--results", results)
-    few = ("--methods", "cosine", "--bits", "8", "--seeds", "1")
-    ran("bench", "run", "table1", "--data", own, *columns, *few)
+def test_a_page_that_is_there_is_replaced_only_if_told(run_of_own: Run, tmp_path: Path) -> None:
+    results, out = run_of_own.results, tmp_path / "pages"
     output("bench", "report", results, "--out", out)
     page = out / "table1.md"
     written = page.read_text()
@@ -181,5 +194,5 @@ def test_a_page_that_is_there_is_replaced_only_if_told(own: Path, tmp_path: Path
         output("bench", "report", results, "--out", out)
     assert page.read_text() == written + "A remark.\n"
     again = json.loads(output("bench", "report", results, "--out", out, "--overwrite", "--json"))
-    assert (again["page"], again["rows"]) == (str(page), 1)
+    assert (again["page"], again["rows"]) == (str(page), 2)
     assert page.read_text() == written

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import everhash
-from everhash import Collection
+from everhash import Collection, OnlineHasher
 from everhash.wire.options import WAYS
 from tests.conftest import Stream
 
@@ -93,7 +93,8 @@ def test_a_reader_sees_what_the_writer_sees(
     tmp_path: Path, digits: Stream, write: Write, teach: bool
 ) -> None:
     path = tmp_path / "c.ever"
-    with everhash.create(path, 64, 16, auto_refresh=False) as col:
+    hasher = OnlineHasher(16, features=100)
+    with everhash.create(path, 64, hasher=hasher, auto_refresh=False) as col:
         col.ingest(digits.X[:60], digits.y[:60])
         col.add(digits.X[60:61], ["e"])
         if teach:  # from here on the entry's bits are those of an older mapping

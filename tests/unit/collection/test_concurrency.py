@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import everhash
-from everhash import Collection
+from everhash import Collection, OnlineHasher
 from everhash.errors import DiskFullError, StoreError
 from everhash.store import schema
 from everhash.store.store import Store
@@ -30,7 +30,7 @@ SOON = 20.0
 def filled(request: pytest.FixtureRequest, tmp_path: Path, digits: Stream) -> Iterator[Collection]:
     """300 labelled and 100 unlabelled digits."""
     path = tmp_path / "c.ever" if request.param == "file" else None
-    with everhash.create(path, dim=64, bits=16) as col:
+    with everhash.create(path, dim=64, hasher=OnlineHasher(16, features=100)) as col:
         col.ingest(digits.X[:300], digits.y[:300], payloads=range(300))
         col.add(digits.X[300:400])
         yield col

@@ -16,7 +16,7 @@ from tests.conftest import Stream
 
 def filled(digits: Stream, **options: Any) -> Index:
     """Labelled digits 0 to 299, one with two labels; unlabelled ones 300 to 499; stale bits."""
-    hasher = OnlineHasher(bits=12, labels_per_cycle=4, random_state=3)
+    hasher = OnlineHasher(bits=12, labels_per_cycle=4, random_state=3, features=100)
     hasher.partial_fit(digits.X[:600], digits.y[:600] % 9)
     index = Index(hasher, **options)
     index.add(digits.X[:300], y=[{3, 8} if i == 7 else int(digits.y[i] % 9) for i in range(300)])

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from everhash import kernels
 from everhash.index.segment import Segment
 from everhash.kernels.search import reference
+from tests.conftest import slowly
 
 ready = kernels.load_search()
 
@@ -157,7 +158,7 @@ def test_distances_of_places_are_those_of_the_search(p: Problem, m: int) -> None
     assert_same([p.segment.margins_of(p.margins, places)], [wide])
 
 
-@pytest.mark.parametrize("n_queries", [1, 63, 64, 200])
+@pytest.mark.parametrize("n_queries", [1, 63, 64, *slowly(200)])
 @pytest.mark.parametrize("noise", [0.05, 0.5])
 @pytest.mark.parametrize("bits", [64, 100, 200])
 @pytest.mark.parametrize("n_cycles", [1, 3])
