@@ -138,6 +138,8 @@ def make_twins(request: pytest.FixtureRequest) -> Iterator[Twins]:
 
 
 every_kind = pytest.mark.parametrize("twins", KINDS, indirect=True)
+on_cluster_only = pytest.mark.parametrize("twins", [CLUSTER], indirect=True)
+"""For what a service looks at in another order."""
 over_http = pytest.mark.parametrize("twins", ["home"], indirect=True)
 """For what only a service has."""
 
