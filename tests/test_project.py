@@ -26,7 +26,12 @@ def name_of(path: Path) -> str:
 
 MAX_FILE_LINES, MAX_FUNCTION_LINES = 350, 60
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-EXTRAS_OF_ROOMS = {"cli": {"cli", "plot"}, "serve": {"serve"}, "bench": {"bench"}}
+EXTRAS_OF_ROOMS = {
+    "cli": {"cli", "plot", "cluster"},
+    "serve": {"serve"},
+    "bench": {"bench"},
+    "cluster": {"cluster"},
+}
 """The extras a folder of `src/everhash` may import from; the rest has the base install only."""
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "faiss": "faiss-cpu"}
 """What to install for a module, where the name is not the module's own."""
@@ -120,6 +125,6 @@ def test_every_import_is_of_a_declared_dependency(path: Path) -> None:
 
 def test_all_extras_is_what_users_need_together() -> None:
     extras = PROJECT["optional-dependencies"]
-    assert set(extras) == {"cli", "serve", "plot", "bench", "all", "dev"}
+    assert set(extras) == {"cli", "serve", "plot", "bench", "cluster", "all", "dev"}
     users = set().union(*(distributions(extras[name]) for name in extras if name != "dev"))
     assert distributions(extras["all"]) == users

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from everhash import checks, cluster, errors, metrics, peers
+    from everhash import checks, errors, metrics, peers
     from everhash.client.remote import RemoteCollection, connect
     from everhash.codes import Codes
     from everhash.collection.api import CollectionApi

@@ -39,7 +39,7 @@ class Members:
 
 def lead_contents(state: LeadState) -> Any:
     sums = state.learner.memory.sums
-    own = None if not isinstance(sums, SplitSums) else np.tril(sums.own_products).tolist()
+    own = None if not isinstance(sums, SplitSums) else np.tril(sums.own_products).tobytes()
     counts = (state.seq, state.arrived, state.next_id, state.coded, state.generation)
     return state.hasher.to_bytes(), own, counts, state.table, pack_likeness(state.coder)
 

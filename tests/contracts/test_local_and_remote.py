@@ -12,6 +12,7 @@ import pytest
 
 import everhash
 from everhash import Collection, RemoteCollection
+from everhash.cluster.collection import ClusterCollection
 from everhash.collection.api import CollectionApi
 from everhash.errors import EverhashError
 from everhash.index.refresh import report_of
@@ -29,6 +30,7 @@ from tests.contracts.twins import (
     every_kind,
     fill,
     make_twins,
+    on_cluster_only,
     over_http,
     two_kinds,
 )
@@ -50,6 +52,17 @@ def test_every_public_call_is_on_both_sides() -> None:
         assert mine == theirs, name
 
 
+def test_every_public_call_is_on_a_cluster() -> None:
+    here = {name for name in dir(Collection) if not name.startswith("_")}
+    there = {name for name in dir(ClusterCollection) if not name.startswith("_")}
+    assert (here - HERE_ONLY) | {"features"} == there - {"grow", "rebalance", "dim"}
+    for name in there & here | {"__len__", "__contains__", "__enter__", "__exit__"}:
+        mine, theirs = (
+            inspect.signature(getattr(kind, name)) for kind in (Collection, ClusterCollection)
+        )
+        assert mine == theirs, name
+
+
 def test_both_sides_have_the_calls_of_the_protocol() -> None:
     calls = [name for name, value in vars(CollectionApi).items() if inspect.isfunction(value)]
     for name in set(calls) - {"__init__", "__subclasshook__"}:
@@ -58,9 +71,9 @@ def test_both_sides_have_the_calls_of_the_protocol() -> None:
                 (parameter.name, parameter.kind, parameter.default)
                 for parameter in inspect.signature(getattr(kind, name)).parameters.values()
             ]
-            for kind in (CollectionApi, Collection, RemoteCollection)
+            for kind in (CollectionApi, Collection, RemoteCollection, ClusterCollection)
         )
-        assert both == [wanted, wanted], name
+        assert both == [wanted] * 3, name
 
 
 def test_both_sides_are_what_the_protocol_says(twins: Twins) -> None:
@@ -175,6 +188,17 @@ def test_searches_find_the_same(twins: Twins) -> None:
     twins.both("search", PROBES.tolist(), ids=[])
 
 
+@on_cluster_only
+def test_codes_find_the_same(twins: Twins) -> None:
+    fill(twins)
+    codes = twins.here.hasher.encode(PROBES)
+    for by in WAYS:
+        twins.both("search", codes, 5, by)
+        twins.both("search_radius", codes, 2, by, ids=[1, 303])
+    twins.both("learn", ALL[700:800], TRUTH[700:800])
+    assert isinstance(twins.both("search", codes, 5, "hamming"), EverhashError)
+
+
 @every_kind
 def test_searches_by_entries_find_the_same(twins: Twins) -> None:
     fill(twins)
@@ -183,6 +207,7 @@ def test_searches_by_entries_find_the_same(twins: Twins) -> None:
         twins.both("search_like", names, 7)
     twins.both("search_like", [303, 4], 5, explain=True, labels=[1, 2], ids=None)
     for by in WAYS:
+        twins.both("search_like", [], 5, by)
         twins.both("search_like", [303, 4], 5, by, ids=[1, 2, 303])
         twins.both("search_like", [303, 4], 5, by, unlabelled=True)
         twins.both("search_like", [303, 4], 5, by, exact=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 
-from everhash.errors import EverhashError
+from everhash.errors import EverhashError, UnknownIdError
 from tests.contracts.twins import (
     ALL,
     GIF,
@@ -14,6 +15,7 @@ from tests.contracts.twins import (
     Twins,
     fill,
     make_twins,
+    on_cluster_only,
 )
 
 __all__ = ["make_twins"]  # pytest finds the fixture by its name here
@@ -160,6 +162,33 @@ def test_options_that_cannot_be_used_are_refused_alike(twins: Twins) -> None:
             assert isinstance(twins.both("search_radius", rows, r), EverhashError)
         for labels in ([999], ["nobody"], [1, None], [("no", "body")], "x y"):
             assert isinstance(twins.both("search", rows, labels=labels), EverhashError)
+
+
+@on_cluster_only
+def test_what_is_wrong_first_is_told_first(twins: Twins) -> None:
+    fill(twins)
+    bad: dict[str, list[Any]] = {
+        "X": [PROBES[:2], NAN, np.zeros((1, 63))],
+        "k": [3, 0],
+        "by": ["meaning", "auto", "cosine"],
+        "labels": [None, ["nobody"], [None]],
+        "ids": [None, [1, 2], ["never", 0], [0, "never"], [1.5]],
+    }
+    for values in itertools.product(*bad.values()):
+        options = dict(zip(bad, values, strict=True))
+        X, k, by = options.pop("X"), options.pop("k"), options.pop("by")
+        twins.both("search", X, k, by, **options)
+        twins.both("search_radius", X, k, by, **options)
+        twins.both("search_like", options["ids"] or [1], k, by, **options)
+
+
+def test_the_first_id_that_no_entry_has_is_named(twins: Twins) -> None:
+    fill(twins)
+    for ids in ([1, 0, "never"], [1, "never", 0], [302, 0, "never"]):
+        for name, more in (("get", []), ("remove", []), ("unlabel", []), ("label", ["x"])):
+            error = twins.both(name, ids, *more)
+            assert isinstance(error, UnknownIdError)
+            assert error.id == next(one for one in ids if one != 1)
 
 
 def test_changes_of_labels_are_refused_alike(twins: Twins) -> None:

@@ -162,6 +162,8 @@ two_kinds = pytest.mark.parametrize(
     "twins", kinds("home", "no codewords", "on a cluster"), indirect=True
 )
 """For what is written: a learner that takes rows back and one that does not; slowly all kinds."""
+on_cluster_only = pytest.mark.parametrize("twins", [CLUSTER], indirect=True)
+"""For what a service looks at in another order."""
 over_http = pytest.mark.parametrize("twins", ["home"], indirect=True)
 """For what only a service has."""
 

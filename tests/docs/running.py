@@ -9,8 +9,9 @@
     text, dockerfile   are shown only
 
 In output, `...` stands for anything and blanks count once. JSON is compared without blanks. A
-command must succeed, unless its output says `error: `. `everhash serve`, `everhash cluster serve` and
-`everhash demo --serve` go on in the background until the page ends, or until the next one on their port.
+command must succeed, unless its output says `error: `. `everhash serve`, `everhash cluster serve`
+and `everhash demo --serve` go on in the background until the page ends, or until the next one on
+their port.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ WRONG = {
 def twice(text: str, folder: Path) -> None:
     page = folder / "page.md"
     page.write_text(text)
-    run_twice(page, folder)
+    run(page, folder, times=2)
 
 
 def test_a_right_page_passes(tmp_path: Path) -> None:

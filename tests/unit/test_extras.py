@@ -10,6 +10,7 @@ import pytest
 
 from everhash.errors import OptionError
 from everhash.extras import EXTRAS, missing, require
+from tests.cluster.on_ray import need_ray
 
 HIDE = "import sys; sys.modules |= dict.fromkeys(sys.argv.pop(1).split(',')); "
 """Code that makes packages look as if they were not installed."""
@@ -34,6 +35,11 @@ def run_without(packages: str, *arguments: object) -> tuple[int, str, str]:
         ("rich", ["--version"], "the command line needs: pip install 'everhash[cli]'"),
         ("fastapi", ["serve", "a.ever"], "the service needs: pip install 'everhash[serve]'"),
         ("uvicorn", ["demo", "--serve"], "the service needs: pip install 'everhash[serve]'"),
+        (
+            "ray",
+            ["cluster", "create", "a", "--dim", "3"],
+            "a cluster needs: pip install 'everhash[cluster]'",
+        ),
         ("matplotlib", ["bench", "report"], "a picture needs: pip install 'everhash[plot]'"),
     ],
 )
@@ -64,6 +70,8 @@ def test_other_commands_work_without_the_packages_of_plot_and_serve(tmp_path: Pa
 def test_an_extra_is_missing_if_one_of_its_packages_is(
     extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if extra == "cluster":
+        need_ray()
     assert missing(extra) is None
     require(extra)
     for package in EXTRAS[extra][1]:

@@ -49,6 +49,10 @@ EXCEPTIONS = {
     ("tabular.py", "X.toarray("): "only Python has sparse arrays",
     ("sources/csvs.py", "header line"): "a CSV has a header too",
     ("client/address.py", "`everhash key`"): "nothing else makes keys",
+    (
+        "cluster/opening.py",
+        "`ray start --head`",
+    ): "Ray is started by its own command, by nothing else",
     ("learn/stream_hasher.py", "load_hasher"): "a model's file is read in Python only",
 }
 """A file and a part of its text that may stand, each with a reason."""
@@ -132,6 +136,7 @@ def options_of(place: Place) -> set[str]:
     """Return the options that a place offers, as it writes them without a value."""
     if place == "python":
         takers: list[Any] = [everhash.create, everhash.open, everhash.read, everhash.connect]
+        takers.append(everhash.cluster.open)
         public = [name for name in dir(everhash.CollectionApi) if not name.startswith("_")]
         calls = [getattr(everhash.Collection, name) for name in public]
         return {
@@ -151,7 +156,7 @@ def options_of(place: Place) -> set[str]:
 
 
 NAMING = [(file, text) for file in FILES for text in texts(file) if NAMED.search(text.text)]
-NO_FIELDS = {"dim", "learner", "keep_features", "readonly", "keys", "port"}
+NO_FIELDS = {"dim", "learner", "keep_features", "readonly", "keys", "port", "partial"}
 """Options that no request has: they are given when a collection is made or served."""
 
 

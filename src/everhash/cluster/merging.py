@@ -16,6 +16,7 @@ from everhash.index.refresh import RefreshReport
 from everhash.matches import Matches
 
 Counts = NDArray[np.int64]
+COLUMNS = ("scores", "likeness", "labels", "guesses")
 DISTANCES = ("asymmetric", "hamming")
 """Ways of searching whose best score is the smallest."""
 SUMMED = ("entries", "labelled", "unlabelled", "coded", "unrefreshable", "stale_bits", "bytes")
@@ -95,6 +96,25 @@ def _ids(table: NDArray[Any]) -> NDArray[Any]:
     if all(isinstance(value, int) for value in table.flat):
         return table.astype(np.int64)
     return table
+
+
+def chosen_queries(matches: Matches, rows: Counts, *, trim: bool) -> Matches:
+    """Return the results of some queries; with `trim` as wide as the longest of them."""
+    width = int(matches.counts[rows].max(initial=0)) if trim else matches.ids.shape[1]
+
+    def lists(values: list[Any]) -> list[Any]:
+        return [values[row] for row in rows.tolist()] if values else []
+
+    return replace(
+        matches,
+        ids=_ids(matches.ids[rows, :width].astype(object)),
+        **{name: getattr(matches, name)[rows, :width] for name in COLUMNS},
+        counts=matches.counts[rows],
+        novelty=matches.novelty[rows],
+        by=lists(matches.by),
+        explanations=lists(matches.explanations),
+        payloads=lists(matches.payloads),
+    )
 
 
 def join_queries(parts: list[tuple[Counts, Matches]], n: int) -> Matches:

@@ -57,8 +57,8 @@ def create(
     whole_number("shards", shards, least=1, most=SLOTS)
     whole_number("replicas", replicas, least=1, most=MOST_COPIES)
     hasher = OnlineHasher(bits, labels_per_cycle, random_state=random_state).begin(dim)
-    folder.mkdir(parents=True, exist_ok=True)
     _connect(address)
+    folder.mkdir(parents=True, exist_ok=True)
     from everhash.cluster.actors import lead_path
 
     LeadFile.create(lead_path(folder), hasher, shards, replicas, durability).close()

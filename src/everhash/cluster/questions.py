@@ -66,6 +66,13 @@ class Search(NamedTuple):
     """None searches all."""
 
 
+class Checked(NamedTuple):
+    """Can these rows be searched by, and these labels be searched for?"""
+
+    X: Any
+    labels: Any
+
+
 class Named(NamedTuple):
     """What does this call return for those of these entries that the shard has?"""
 
@@ -80,7 +87,7 @@ class LastRefresh(NamedTuple):
 class Look(NamedTuple):
     """Which entry is the nearest to each of these rows, for those that resemble nothing learned?"""
 
-    rows: NDArray[np.float32]
+    X: Any
 
 
 class ReadPage(NamedTuple):
@@ -100,9 +107,6 @@ class All(NamedTuple):
 
 # Answers
 
-NEVER, REMOVED, THERE = 0, 1, 2
-"""Of an id: no entry has had it, one had it, one has it."""
-
 
 class Found(NamedTuple):
     """What a shard has found."""
@@ -110,8 +114,8 @@ class Found(NamedTuple):
     matches: Matches
     arrivals: Counts
     """(n, k) when each entry arrived, among those of all shards."""
-    status: Counts | None
-    """Of the ids that were given, if any."""
+    there: NDArray[np.bool_] | None
+    """Which of the ids that were given the shard has, if any were."""
 
 
 class ShardContents(NamedTuple):
@@ -132,8 +136,8 @@ class ShardContents(NamedTuple):
 class NamedValues(NamedTuple):
     """What a shard has of some entries."""
 
-    status: Counts
-    """Of each id."""
+    there: NDArray[np.bool_]
+    """Which of the ids the shard has."""
     values: list[Any]
     """Of those that are there, in the order of the ids."""
 

@@ -12,7 +12,7 @@ from everhash.cluster.asking import Answers, Asker
 from everhash.cluster.merging import merge_labels, merge_pages, merge_stats
 from everhash.cluster.moved import Counts, pick
 from everhash.cluster.placement import Table
-from everhash.cluster.questions import NEVER, THERE, Call, Named, ReadPage
+from everhash.cluster.questions import Call, Named, ReadPage
 from everhash.collection.attachments import Attachment
 from everhash.collection.labels import LabelInfo
 from everhash.collection.read_calls import PAGE_ENTRIES, drawn
@@ -48,13 +48,12 @@ class ReadCalls:
         answers = self._cluster.read(
             lambda table: {s: Named(name, pick(wanted, w)) for s, w in holders(table, wanted)}
         )
-        check_there(wanted, answers, lambda told: told.status)
+        check_there(wanted, answers, answers.by_shard)
         found: list[Any] = [None] * len(wanted)
         for shard, which in holders(answers.table, wanted):
-            told = answers.by_shard[shard]
-            there = which[told.status == THERE].tolist()
-            for place, value in zip(there, told.values, strict=True):
-                found[place] = value
+            if (told := answers.by_shard.get(shard)) is not None:
+                for place, value in zip(which[told.there].tolist(), told.values, strict=True):
+                    found[place] = value
         return found
 
     def __len__(self) -> int:
@@ -69,8 +68,7 @@ class ReadCalls:
         answers = self._cluster.read(
             lambda table: {s: Named("has", pick(wanted, w)) for s, w in holders(table, wanted)}
         )
-        there: NDArray[np.bool_] = _status(wanted, answers, lambda told: told.status) == THERE
-        return there
+        return found_among(wanted, answers, answers.by_shard)
 
     def get(self, ids: Iterable[Any]) -> list[Entry]:
         """Return id, labels and code of entries."""
@@ -173,18 +171,17 @@ def holders(table: Table, ids: IdList) -> list[tuple[int, Counts]]:
     return list(table.holders(ids).items()) or [(table.shards[0], np.empty(0, np.int64))]
 
 
-def _status(ids: IdList, answers: Answers, of: Callable[[Any], Counts]) -> Counts:
-    """Return for each id whether an entry has it, or had it, on any shard."""
-    status = np.full(len(ids), NEVER)
+def found_among(ids: IdList, answers: Answers, told: dict[int, Any]) -> NDArray[np.bool_]:
+    """Return for each id whether a shard has it, by what they have told."""
+    found = np.zeros(len(ids), np.bool_)
     for shard, which in holders(answers.table, ids):
-        if shard in answers.by_shard:
-            status[which] = np.maximum(status[which], of(answers.by_shard[shard]))
-    return status
+        if shard in told:
+            found[which] |= told[shard].there
+    return found
 
 
-def check_there(ids: IdList, answers: Answers, of: Callable[[Any], Counts]) -> None:
-    """Raise for the first id that no entry has had, or else for the first that none has now."""
-    status = _status(ids, answers, of)
-    for missing in (status == NEVER, status != THERE):
-        if missing.any() and not answers.missing:
-            raise UnknownIdError(plain_ids(pick(ids, np.flatnonzero(missing)[:1]))[0])
+def check_there(ids: IdList, answers: Answers, told: dict[int, Any]) -> None:
+    """Raise for the first id that no entry has."""
+    missing = np.flatnonzero(~found_among(ids, answers, told))
+    if len(missing) and not answers.missing:
+        raise UnknownIdError(plain_ids(pick(ids, missing[:1]))[0])

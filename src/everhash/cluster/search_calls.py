@@ -8,15 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from everhash.cluster.merging import asks_for_something_else, join_queries, merge_found
+from everhash.cluster.asking import Answers
+from everhash.cluster.merging import (
+    asks_for_something_else,
+    chosen_queries,
+    join_queries,
+    merge_found,
+)
 from everhash.cluster.moved import NOBODY, pick
 from everhash.cluster.placement import Table
-from everhash.cluster.questions import Call, Look, Search
-from everhash.cluster.read_calls import ReadCalls, check_there, everywhere, holders
+from everhash.cluster.questions import All, Call, Checked, Look, Search
+from everhash.cluster.read_calls import ReadCalls, check_there, holders
+from everhash.codes import Codes
 from everhash.collection.read_calls import drawn
+from everhash.errors import InputError, UnknownIdError, UnknownNameError
 from everhash.matches import Matches
-from everhash.stream import as_rows
-from everhash.wire.ids import IdList, as_ids
+from everhash.wire.ids import IdList, as_ids, plain_ids
 
 
 class SearchCalls(ReadCalls):
@@ -24,7 +31,7 @@ class SearchCalls(ReadCalls):
 
     def search(
         self,
-        X: ArrayLike,
+        X: ArrayLike | Codes,
         k: int = 10,
         by: str = "meaning",
         *,
@@ -38,8 +45,6 @@ class SearchCalls(ReadCalls):
         """Return the k best entries of each query."""
         options = {"labels": drawn(labels), "unlabelled": unlabelled, "exact": exact}
         options |= {"explain": explain, "payloads": payloads}
-        if by == "auto":
-            return self._search_auto(X, k, drawn(ids), options)
         return self._search(Call("search", (X, k, by), options), drawn(ids), k)
 
     def search_like(
@@ -70,7 +75,7 @@ class SearchCalls(ReadCalls):
 
     def search_radius(
         self,
-        X: ArrayLike,
+        X: ArrayLike | Codes,
         r: float,
         by: str = "hamming",
         *,
@@ -84,39 +89,63 @@ class SearchCalls(ReadCalls):
         """Return all entries no farther than r."""
         options = {"labels": drawn(labels), "unlabelled": unlabelled, "exact": exact}
         options |= {"explain": explain, "payloads": payloads}
-        if by == "auto":
-            return self._search_auto(X, None, drawn(ids), options, r)
         return self._search(Call("search_radius", (X, r, by), options), drawn(ids), None)
 
     def _search(self, call: Call, ids: Any, k: int | None) -> Matches:
         """Search all shards, each within those of the ids that it has."""
-        if ids is None:
-            answers = self._cluster.read(everywhere(Search(call)))
-        else:
-            wanted = as_ids(ids)
-            answers = self._cluster.read(lambda table: _by_holder(table, wanted, call))
-            check_there(wanted, answers, lambda told: told.status)
-        return merge_found(list(answers.by_shard.values()), k, answers.missing)
+        try:
+            wanted = None if ids is None else as_ids(ids)
+            if call.arguments[2] == "auto":
+                return self._search_auto(call, wanted, k)
+            return self._merged(*self._found((call,), wanted, ()), k)[0]
+        except (InputError, UnknownNameError):
+            self._check_in_order(call, ids)
+            raise
 
-    def _search_auto(
-        self, X: ArrayLike, k: int | None, ids: Any, options: dict[str, Any], r: float = 0.0
-    ) -> Matches:
+    def _found(
+        self, calls: tuple[Call, ...], ids: IdList | None, more: tuple[Any, ...]
+    ) -> tuple[Answers, list[list[Any]]]:
+        """Make several searches and ask more, all by one write; return answers by question."""
+
+        def questions(table: Table) -> dict[int, Any]:
+            mine = _by_holder(table, ids)
+            return {s: All((*(Search(call, mine[s]) for call in calls), *more)) for s in mine}
+
+        answers = self._cluster.read(questions)
+        told = list(answers.by_shard.values())
+        if ids is not None:
+            first = {shard: answer[0] for shard, answer in answers.by_shard.items()}
+            check_there(ids, answers, first)
+        return answers, [[answer[i] for answer in told] for i in range(len(told[0]))]
+
+    def _merged(self, answers: Answers, found: list[list[Any]], k: int | None) -> list[Matches]:
+        return [merge_found(parts, k, answers.missing) for parts in found]
+
+    def _search_auto(self, call: Call, ids: IdList | None, k: int | None) -> Matches:
         """Choose by meaning or likeness for each query, as one machine does."""
-
-        def part(rows: Any, by: str) -> Matches:
-            name, number = ("search_radius", r) if k is None else ("search", k)
-            return self._search(Call(name, (rows, number, by), options), ids, k)
-
-        part(X, "auto")  # for its errors: whatever is wrong is wrong here too
-        rows = as_rows(X, self.dim, "this index")
-        told = self._cluster.read(everywhere(Look(rows)))
-        novel = asks_for_something_else(list(told.by_shard.values()))
+        X, number, _ = call.arguments
+        calls = tuple(call._replace(arguments=(X, number, by)) for by in ("meaning", "likeness"))
+        answers, (*found, looked) = self._found(calls, ids, (Look(X),))
+        novel = asks_for_something_else(looked)
         parts = [
-            (np.flatnonzero(chosen), part(rows[chosen], by))
-            for chosen, by in ((~novel, "meaning"), (novel, "likeness"))
-            if chosen.any()
+            (rows, chosen_queries(matches, rows, trim=k is None))
+            for matches, which in zip(self._merged(answers, found, k), (~novel, novel), strict=True)
+            if len(rows := np.flatnonzero(which))
         ]
-        return join_queries(parts, len(rows)) if parts else part(rows, "meaning")
+        return join_queries(parts, len(novel))
+
+    def _check_in_order(self, call: Call, ids: Any) -> None:
+        """Raise what one machine finds first.
+
+        That looks at ids after rows and labels, and within a radius after everything else.
+        """
+        if ids is None:
+            return
+        checked: Any = Checked(call.arguments[0], call.options["labels"])
+        first = call if call.name == "search_radius" else checked
+        self._cluster.read(lambda table: {table.shards[0]: first})
+        if not (there := self.has(ids)).all():
+            raise UnknownIdError(plain_ids(pick(as_ids(ids), np.flatnonzero(~there)[:1]))[0])
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the likeliest label of each row."""
@@ -126,7 +155,9 @@ class SearchCalls(ReadCalls):
         return found
 
 
-def _by_holder(table: Table, ids: IdList, call: Call) -> dict[int, Any]:
-    """Return that each shard searches those of the ids that it may have."""
+def _by_holder(table: Table, ids: IdList | None) -> dict[int, IdList | None]:
+    """Return for each shard those of the ids that it may have; None if there are none given."""
+    if ids is None:
+        return dict.fromkeys(table.shards)
     having = dict(holders(table, ids))
-    return {shard: Search(call, pick(ids, having.get(shard, NOBODY))) for shard in table.shards}
+    return {shard: pick(ids, having.get(shard, NOBODY)) for shard in table.shards}

@@ -14,10 +14,9 @@ from everhash.cluster.messages import Apply
 from everhash.cluster.moved import Labelling, Moved, pick
 from everhash.cluster.placement import slots_of
 from everhash.cluster.questions import (
-    NEVER,
-    THERE,
     All,
     Call,
+    Checked,
     CodedBy,
     Contents,
     Find,
@@ -35,7 +34,6 @@ from everhash.cluster.questions import (
     Search,
     ShardContents,
 )
-from everhash.cluster.questions import REMOVED as WAS_REMOVED
 from everhash.cluster.shard_collection import ShardCollection
 from everhash.collection.attachments import blobs_at
 from everhash.collection.formats import pack_mapping
@@ -50,7 +48,7 @@ from everhash.index.ways.query import Query
 from everhash.index.ways.way import Scope
 from everhash.learn.following import FollowingLearner
 from everhash.learn.hasher import OnlineHasher
-from everhash.wire.ids import IdList, as_ids
+from everhash.wire.ids import as_ids
 
 log = logging.getLogger(__name__)
 
@@ -128,17 +126,11 @@ def _find(collection: ShardCollection, question: Find) -> Moved:
     return _known(collection, np.sort(places), blobs=question.blobs)
 
 
-def _status(collection: ShardCollection, ids: IdList) -> Counts:
-    """Return for each id whether an entry has it, or had it."""
-    known = collection.find(ids) >= 0
-    return np.where(collection.has(ids), THERE, np.where(known, WAS_REMOVED, NEVER))
-
-
 def _named(collection: ShardCollection, question: Named) -> NamedValues:
-    status = _status(collection, question.ids)
-    there = pick(question.ids, np.flatnonzero(status == THERE))
-    values = [] if question.name == "has" else list(getattr(collection, question.name)(there))
-    return NamedValues(status, values)
+    there = collection.has(question.ids)
+    ids = pick(question.ids, np.flatnonzero(there))
+    values = [] if question.name == "has" else list(getattr(collection, question.name)(ids))
+    return NamedValues(there, values)
 
 
 def _last_refresh(collection: ShardCollection, _: LastRefresh) -> RefreshReport:
@@ -202,23 +194,27 @@ def _contents(collection: ShardCollection, _: Contents) -> ShardContents:
 
 def _search(collection: ShardCollection, question: Search) -> Found:
     (name, arguments, options), ids = question
-    status = None
+    there = None
     if ids is not None:
-        status = _status(collection, ids)
-        options = {**options, "ids": pick(ids, np.flatnonzero(status == THERE))}
+        there = collection.has(ids)
+        options = {**options, "ids": pick(ids, np.flatnonzero(there))}
     matches = getattr(collection, name)(*arguments, **options)
     found = np.arange(matches.ids.shape[1]) < matches.counts[:, None]
     arrivals = np.full(matches.ids.shape, -1, np.int64)
     if found.any():
         places = collection.find(as_ids(matches.ids[found].tolist()))
         arrivals[found] = collection.arrivals.rows[places]
-    return Found(matches, arrivals, status)
+    return Found(matches, arrivals, there)
+
+
+def _checked(collection: ShardCollection, question: Checked) -> None:
+    collection.index.check_search(question.X, question.labels)
 
 
 def _look(collection: ShardCollection, question: Look) -> Nearest:
     """Look for the nearest entries as a search by "auto" does."""
     index: Index = collection.index
-    query = Query(index, question.rows, exact=False)
+    query = Query(index, question.X, exact=False)
     asked = query.novelty > FAMILIAR
     n = len(asked)
     cosines, arrivals = np.full(n, -np.inf, np.float32), np.full(n, np.iinfo(np.int64).max)
@@ -250,6 +246,7 @@ def _page(collection: ShardCollection, question: ReadPage) -> PagePart:
 ANSWERS: dict[type, Callable[[ShardCollection, Any], Any]] = {
     All: _all,
     Call: _call,
+    Checked: _checked,
     CodedBy: _coded_by,
     Contents: _contents,
     Find: _find,

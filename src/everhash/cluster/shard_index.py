@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +12,7 @@ from everhash.index.coded import CodedEntries
 from everhash.index.features import StoredFeatures
 from everhash.index.index import Index
 from everhash.index.likeness import Likeness
+from everhash.index.ways.query import Query
 from everhash.wire.ids import IdList
 
 
@@ -30,6 +33,11 @@ class ShardIndex(Index):
     def stored_at(self, places: Counts) -> StoredFeatures:
         """Return the features of the entries at these places, ascending, as they are stored."""
         return self._features.read(places)
+
+    def check_search(self, X: Any, labels: Any) -> None:
+        """Raise what is wrong with rows to search by, or else with labels to search for."""
+        Query(self, X, exact=False)
+        self._scope(labels, None, unlabelled=False)
 
     def take_coder(self, coder: Likeness) -> None:
         """Take over what makes likeness codes, before there are any."""

@@ -73,7 +73,7 @@ def _read(asker: Asker) -> Whole:
             return Whole(lead, list(answers.by_shard.values()))
     raise ServiceError(
         f"the cluster could not be read as a whole within {asker.patience:g} s",
-        hint="wait until all shards are there; allow more {option patience}",
+        hint="wait until all shards are there and fewer writes come, then try again",
     )
 
 

@@ -18,6 +18,7 @@ from everhash.index.ids import Ids
 from everhash.index.labels import EntryLabels
 from everhash.index.likeness import Likeness
 from everhash.index.postings import Postings
+from everhash.wire.ids import as_ids, plain_ids
 
 KEEPING = ("all", "unlabelled", "none")
 """Whose features are kept: of all entries, of those that keep bits of their own, of none."""
@@ -109,11 +110,12 @@ class EntryState:
         return self._features.read(distinct).rows[which]
 
     def find(self, ids: Iterable[Any]) -> Counts:
-        """Return the places of entries; raise if an id is unknown, or its entry was removed."""
-        places = self._ids.places(ids)
-        gone = np.flatnonzero(~self._is_living(places))
-        if len(gone):
-            raise UnknownIdError(self._ids.names(places[gone[:1]]).tolist()[0])
+        """Return the places of entries; raise for the first id that no entry has, or has now."""
+        wanted = as_ids(ids)
+        places = self._ids.find(wanted)
+        missing = np.flatnonzero(~self._is_living(places))
+        if len(missing):
+            raise UnknownIdError(plain_ids(wanted)[int(missing[0])])
         return places
 
     def find_each(self, ids: Iterable[Any]) -> Counts:

@@ -8,13 +8,19 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import everhash
+from everhash import cli
+from everhash.cluster import ClusterCollection
+from everhash.matches import Matches
+from tests.cluster.on_ray import need_ray
 from tests.ray_head import ray_head
 from tests.unit.cli.commands import (
     COLUMNS,
@@ -160,7 +166,36 @@ def test_no_ray_at_an_address_is_one_line(shop: Path, ray_env: dict[str, str]) -
 
 
 @pytest.mark.slow
+def test_a_file_becomes_a_cluster_and_a_cluster_a_file(
+    shop: Path, tmp_path: Path, queries: Path
+) -> None:
+    copy, storage = tmp_path / "copy.ever", tmp_path / "again"
+    assert output("snapshot", shop, copy).startswith(f"snapshot {copy}: 60 entries")
+    (made,) = answers("cluster", "import", storage, copy, "--shards", 1)
+    assert (made["entries"], made["shards"], made["replicas"]) == (60, 1, 1)
+    expected = answers("search", copy, queries)
+    assert answers("cluster", "search", storage, queries) == expected
+    output("cluster", "stop", storage)
+
+
+def test_a_search_without_a_shard_warns(
+    shop: Path, queries: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = ClusterCollection.search
+
+    def without_one(*arguments: Any, **options: Any) -> Matches:
+        return replace(whole(*arguments, **options), missing=[1])
+
+    monkeypatch.setattr(ClusterCollection, "search", without_one)
+    asked = ["cluster", "search", str(shop), str(queries), "--partial", "--json"]
+    told = CliRunner().invoke(cli.app, asked, env=WIDE)
+    assert told.stderr == "warning: shard 1 did not answer: this is a part of what there is\n"
+    assert [json.loads(line)["missing"] for line in told.stdout.splitlines()] == [[1]] * 3
+
+
+@pytest.mark.slow
 def test_ray_for_one_command_only(tmp_path: Path) -> None:
+    need_ray()
     there: dict[str, Any] = {"EVERHASH_RAY": "local"}
     storage = tmp_path / "own"
     made = in_process_of_its_own(there, "cluster", "create", storage, "--dim", 3, "--shards", 1)

@@ -111,7 +111,10 @@ def test_a_pattern_names_files_in_order(tmp_path: Path, write: Write, refused: A
     with everhash.open(path, readonly=True) as collection:
         assert [entry.id for entry in collection.entries()] == [f"sku-{i}" for i in range(15)]
     refused(6, "ingest", path, tmp_path / "data" / "*.csv", says="no file matches")
-    refused(2, "ingest", path, tmp_path / "data", says="name its files, as in")
+    (folder,) = answers("ingest", path, tmp_path / "data", *COLUMNS, "--resume")
+    assert folder["skipped"] == 15  # a folder stands for its Parquet files
+    (tmp_path / "empty").mkdir()
+    refused(6, "ingest", path, tmp_path / "empty", says="no file matches")
 
 
 def test_json_has_the_counts(tmp_path: Path, write: Write) -> None:
