@@ -21,7 +21,7 @@ from everhash.collection.api import CollectionApi
 from everhash.collection.collection import Collection
 from everhash.collection.learning import near_labels
 from everhash.collection.typed import typed_label
-from everhash.errors import OptionError, UnknownNameError
+from everhash.errors import OptionError, StoreError, UnknownNameError
 
 if TYPE_CHECKING:
     from everhash.cluster import ClusterCollection
@@ -50,6 +50,12 @@ def is_url(target: str | Path) -> bool:
 def is_cluster(target: str | Path) -> bool:
     """Whether a collection is named by the storage folder of a cluster."""
     return not is_url(target) and Path(target, "lead.ever").is_file()
+
+
+def check_cluster(storage: Path) -> None:
+    """Refuse a folder that is not the storage of a cluster."""
+    if not is_cluster(storage):
+        raise StoreError(f"there is no cluster in {storage}", hint="{say create a cluster}")
 
 
 def _refuse_others(context: typer.Context, path: Path) -> Path:

@@ -19,9 +19,9 @@ from everhash.cli.arguments import (
     LOCAL,
     RAY,
     AsJson,
+    check_cluster,
     connecting,
     file_argument,
-    is_cluster,
     open_cluster,
     reaching,
 )
@@ -32,7 +32,6 @@ from everhash.cli.search import search
 from everhash.cli.serve import serve
 from everhash.cli.stats import stats
 from everhash.cli.terminal import Bar
-from everhash.errors import StoreError
 from everhash.learn.options import whole_number
 
 cluster = typer.Typer(
@@ -77,7 +76,7 @@ def _on_cluster(
     def run(**given: Any) -> None:
         how = {name: given.pop(name) for name in ("address", "partial") if name in given}
         storage = given.pop(first.name)
-        _check_cluster(storage)
+        check_cluster(storage)
         with reaching(**how):
             command(takes(storage), **given)
 
@@ -98,11 +97,6 @@ def _for_cluster(command: Callable[..., None]) -> str:
     text = str(command.__doc__).replace(" --create", "")
     name = command.__name__
     return re.sub(rf"everhash {name} [\w.]+", f"everhash cluster {name} /data/shop", text)
-
-
-def _check_cluster(storage: Path) -> None:
-    if not is_cluster(storage):
-        raise StoreError(f"there is no cluster in {storage}", hint="{say create a cluster}")
 
 
 def create(
@@ -195,7 +189,7 @@ def rebalance(
 
     Example: everhash cluster rebalance /data/shop --shards 16
     """
-    _check_cluster(storage)
+    check_cluster(storage)
     with reaching(address), open_cluster(str(storage)) as collection:
         moved = _watched(collection.rebalance())
         if shards is not None and shards != collection.stats()["shards"]:
@@ -226,7 +220,7 @@ def stop(storage: Storage, address: Address = "auto", as_json: AsJson = False) -
     """
     from everhash import cluster as clusters
 
-    _check_cluster(storage)
+    check_cluster(storage)
     with connecting(address) as ray:
         ended = clusters.stop(ray, storage)
     if as_json:
@@ -238,7 +232,7 @@ def stop(storage: Storage, address: Address = "auto", as_json: AsJson = False) -
 cluster.command()(create)
 cluster.command("ingest")(_on_cluster(ingest, without=("create", "bits")))
 cluster.command("search")(_on_cluster(search, partial=True))
-cluster.command("serve")(_on_cluster(serve, partial=True))
+cluster.command("serve")(_on_cluster(serve, partial=True, without=("cluster",)))
 cluster.command("stats")(_on_cluster(stats))
 cluster.command()(rebalance)
 cluster.command("import")(import_)

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import everhash
-from everhash.cli.arguments import AsJson, is_cluster, local_argument, open_cluster
+from everhash.cli.arguments import (
+    AsJson,
+    check_cluster,
+    is_cluster,
+    local_argument,
+    open_cluster,
+)
 from everhash.cli.formatting import print_json, printable
 from everhash.cli.terminal import waiting
 from everhash.extras import require
@@ -54,6 +60,14 @@ AccessLog = Annotated[
 ]
 
 
+OnCluster = Annotated[
+    bool,
+    typer.Option(
+        "--cluster", help="Serve a cluster: refuse a path that is not its storage folder."
+    ),
+]
+
+
 def serve(
     path: Served,
     host: Host = "127.0.0.1",
@@ -62,6 +76,7 @@ def serve(
     readonly: Readonly = False,
     cors: Cors = None,
     access_log: AccessLog = False,
+    cluster: OnCluster = False,
     as_json: AsJson = False,
 ) -> None:
     """Serve a collection over HTTP until Ctrl-C or SIGTERM; docs/service.md lists the routes.
@@ -71,6 +86,8 @@ def serve(
     Example: everhash serve shop.ever --port 8080 --keys keys.toml
     """
     require("serve")
+    if cluster:
+        check_cluster(path)
 
     from everhash.serve.app import make_app
     from everhash.serve.keys import read_keys

@@ -61,6 +61,8 @@ def create(
     folder.mkdir(parents=True, exist_ok=True)
     from everhash.cluster.actors import lead_path
 
+    if not lead_path(folder).exists():
+        _end_actors(folder)  # of a cluster whose files somebody has deleted
     LeadFile.create(lead_path(folder), hasher, shards, replicas, durability).close()
     return _opened(folder, replicas, durability, partial=partial, patience=patience)
 
@@ -101,6 +103,11 @@ def stop(address: str | None, storage: str | os.PathLike[str]) -> int:
     """
     folder = _folder(storage)
     _connect(address)
+    return _end_actors(folder)
+
+
+def _end_actors(folder: Path) -> int:
+    """End the actors of the cluster in a folder; return how many there were."""
     import ray
 
     from everhash.cluster.actors import NAMESPACE, cluster_name
