@@ -41,6 +41,14 @@ class ClusterHistories(Histories):
         rows = self.rows(n)
         self.added(self.call("ingest", ALL[rows], TRUTH[rows]))
 
+    @precondition(lambda self: self.learned)
+    @rule(n=st.integers(1, 30))
+    def forget(self, n: int) -> None:
+        """Strangers that were forgotten may have taken the place of rows that were learned."""
+        rows, labels = zip(*self.learned[:n], strict=True)
+        if self.call("forget", ALL[list(rows)], list(labels)) is None:
+            self.learned = self.learned[n:]
+
     @rule(n=st.sampled_from([1, 20]), label=st.sampled_from([3, "stranger"]))
     def forget_strangers(self, n: int, label: Any) -> None:
         """Sums of many rows may be those of strangers too."""

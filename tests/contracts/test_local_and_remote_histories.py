@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from everhash.errors import EverhashError
+from everhash.errors import EverhashError, UnknownNameError
 from everhash.wire.options import WAYS
 from tests.contracts.twins import (
     ALL,
@@ -88,8 +88,9 @@ class Histories(RuleBasedStateMachine):
         gone = self.learned[:n]
         rows, labels = zip(*gone, strict=True)
         error = self.call("forget", ALL[list(rows)], list(labels))
-        assert (error is None) == self.forgets
-        if self.forgets:
+        if not isinstance(error, UnknownNameError):  # a label was renamed or dropped since
+            assert (error is None) == self.forgets
+        if error is None:
             self.learned = self.learned[n:]
 
     @rule(n=st.sampled_from([1, 20]), label=st.sampled_from([3, "stranger"]))
