@@ -143,6 +143,9 @@ def main() -> None:
         for name, collection in made.items():
             rates[name]["refresh"] = refresh(collection, rows)
         report(rates, options.entries, options.dim)
+        for name, collection in made.items():
+            size = collection.stats()["bytes"] / options.entries
+            print(f"{name}: {size:.0f} bytes an entry on disk")
         for n in options.shards:
             everhash.cluster.stop(None, Path(folder) / f"shards-{n}")
 
