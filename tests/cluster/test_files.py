@@ -23,7 +23,7 @@ class Members:
     """A cluster in a folder, and the collection on it."""
 
     def __init__(self, folder: Path, shards: int = 3) -> None:
-        hasher = OnlineHasher(16, labels_per_cycle=4).begin(64)
+        hasher = OnlineHasher(16, labels_per_cycle=4, features=60).begin(64)
         self.cluster = InProcess(folder, hasher, shards)
         self.collection = on_cluster(self.cluster)
 

@@ -94,7 +94,7 @@ class ClusterHistories(Histories):
 
 
 TestHistories = ClusterHistories.TestCase
-TestHistories.settings = settings(max_examples=8, stateful_step_count=12, deadline=None)
+TestHistories.settings = settings(max_examples=5, stateful_step_count=12, deadline=None)
 
 
 class LongHistories(ClusterHistories):
