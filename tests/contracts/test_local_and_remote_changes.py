@@ -167,7 +167,6 @@ def test_keys_are_asked_for() -> None:
 
 
 def test_connect_waits_for_a_service_that_is_opening(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("everhash.client.session.PAUSE", 0.02)
     opened = threading.Event()
     with everhash.create(None, 64, 16) as col:
 
@@ -176,8 +175,11 @@ def test_connect_waits_for_a_service_that_is_opening(monkeypatch: pytest.MonkeyP
             return col
 
         with serving(slowly, wait=False) as served:
+            # no time for a second question, however busy the machine is
+            monkeypatch.setattr("everhash.client.session.PAUSE", 60)
             with pytest.raises(ServiceError, match="starting"):
-                everhash.connect(served.address, timeout=0.1)
+                everhash.connect(served.address, timeout=30)
+            monkeypatch.setattr("everhash.client.session.PAUSE", 0.02)
             threading.Timer(0.1, opened.set).start()
             with everhash.connect(served.address) as remote:
                 assert len(remote) == 0
