@@ -12,6 +12,13 @@ from typing import Any
 from everhash.cluster.lead import Replica
 from tests.conftest import missing
 
+WATCHFUL = {
+    "health_check_initial_delay_ms": 1000,
+    "health_check_period_ms": 1000,
+    "health_check_timeout_ms": 1000,
+    "health_check_failure_threshold": 3,
+}
+"""Settings by which Ray notices within some seconds that a node is lost; by its own, within 20."""
 LOOPBACK = "127.0.0.2"  # Ray takes 127.0.0.1 for the address that other machines see
 NODES = 3
 
@@ -26,15 +33,21 @@ def need_ray() -> Any:
 
 
 class Nodes:
-    """A Ray cluster of some nodes, which can be lost one by one; the first has the driver."""
+    """A Ray cluster of some nodes, which can be lost one by one; the first has the driver.
 
-    def __init__(self, n: int = NODES) -> None:
+    Args:
+        n: how many nodes.
+        settings: of Ray; a busy machine may take `WATCHFUL` ones for a lost node.
+    """
+
+    def __init__(self, n: int = NODES, settings: dict[str, int] | None = None) -> None:
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         ray = need_ray()
         from ray.cluster_utils import Cluster
 
         self._cluster = Cluster()
-        head = {"node_ip_address": LOOPBACK, "include_dashboard": False}
+        head: dict[str, Any] = {"node_ip_address": LOOPBACK, "include_dashboard": False}
+        head["_system_config"] = settings or {}
         self._options: dict[str, Any] = {"num_cpus": 2, "object_store_memory": 100 << 20}
         self._cluster.add_node(**head, **self._options)
         ray.init(
@@ -50,10 +63,14 @@ class Nodes:
         return self._cluster.add_node(node_ip_address=LOOPBACK, **self._options)
 
     def lose(self, which: int) -> None:
-        """Lose a node at once, with all that runs on it; another one takes its place."""
+        """Lose a node at once, with all that runs on it."""
         node = self.others.pop(which % len(self.others))
         self._cluster.remove_node(node, allow_graceful=False)
-        self.others.append(self.add())
+
+    def complete(self, n: int = NODES) -> None:
+        """Add nodes until there are so many."""
+        while len(self.others) < n - 1:
+            self.others.append(self.add())
 
     def close(self) -> None:
         """End all nodes."""
@@ -64,9 +81,9 @@ class Nodes:
 
 
 @contextmanager
-def ray_nodes(n: int = NODES) -> Iterator[Nodes]:
+def ray_nodes(n: int = NODES, settings: dict[str, int] | None = None) -> Iterator[Nodes]:
     """Run a Ray cluster for as long as the block lasts."""
-    nodes = Nodes(n)
+    nodes = Nodes(n, settings)
     try:
         yield nodes
     finally:
