@@ -137,6 +137,7 @@ class Asker:
     def _where(self) -> Here:
         here = self._tell_lead(Where(secrets.token_hex(8)))
         assert isinstance(here, Here)  # noqa: S101 - there is no other answer
+        self._seq = max(self._seq, here.seq)  # who opens a cluster sees what others have written
         return here
 
     def forget_table(self) -> None:
