@@ -41,6 +41,7 @@ bench: $(BENCH)
 	$(BIN)/python benchmarks/footprint.py
 	$(BIN)/python benchmarks/readers.py
 	$(BIN)/python benchmarks/serve_load.py --soak 10
+	$(BIN)/python benchmarks/cluster_scale.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis everhash-demo.*
@@ -50,7 +51,7 @@ clean:
 # Each of these sets includes the demo's, so setting up any of them sets up the demo too.
 $(DEMO): EXTRAS := cli,serve,plot
 $(DEV): EXTRAS := dev
-$(BENCH): EXTRAS := bench,serve
+$(BENCH): EXTRAS := bench,serve,cluster
 $(DEMO) $(DEV) $(BENCH): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --editable ".[$(EXTRAS)]"
