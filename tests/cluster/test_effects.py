@@ -35,7 +35,9 @@ DIM = 5
 
 names = st.one_of(
     st.lists(st.integers(-(2**63), 2**63 - 1), unique=True, max_size=6),
-    st.lists(st.one_of(st.text(min_size=1, max_size=64), st.integers(0, 99)), unique=True, max_size=6),
+    st.lists(
+        st.one_of(st.text(min_size=1, max_size=64), st.integers(0, 99)), unique=True, max_size=6
+    ),
 )
 data = st.one_of(st.none(), st.binary(max_size=9))
 
