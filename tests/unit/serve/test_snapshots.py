@@ -20,6 +20,15 @@ from tests.unit.serve.serving import Served, error_of, filled, serving, until
 
 
 @pytest.fixture
+def copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which copies are made: the test's own, since others make copies too."""
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.fixture
 def service(tmp_path: Path) -> Iterator[Served]:
     """A service of a file."""
     path = tmp_path / "shop.ever"
@@ -61,9 +70,10 @@ def test_a_file_replaced_while_it_is_copied_is_not_sent(
 
 
 def test_a_full_disk_does_not_tell_where_copies_are_made(
-    monkeypatch: pytest.MonkeyPatch, service: Served
+    monkeypatch: pytest.MonkeyPatch, service: Served, copies: Path
 ) -> None:
     def fail(_: Collection, path: Path) -> None:
+        assert path.is_relative_to(copies)
         raise DiskFullError(f"{path}: the disk is full", hint="make room")
 
     monkeypatch.setattr(Collection, "snapshot", fail)
@@ -72,8 +82,8 @@ def test_a_full_disk_does_not_tell_where_copies_are_made(
         507,
         "snapshot.ever: the disk is full",
     )
-    assert tempfile.gettempdir() not in refused.text
-    assert not list(Path(tempfile.gettempdir()).glob("everhash-snapshot-*/*"))
+    assert str(copies) not in refused.text
+    assert not list(copies.iterdir())
 
 
 @pytest.fixture
@@ -116,9 +126,19 @@ def test_one_that_is_taken_too_slowly_is_given_up(
     until(lambda: service.get("/stats").status_code == 200)
 
 
-def test_no_copy_stays_behind(service: Served, tmp_path: Path) -> None:
+def test_no_copy_stays_behind(
+    monkeypatch: pytest.MonkeyPatch, service: Served, tmp_path: Path, copies: Path
+) -> None:
+    made, snapshot = [], Collection.snapshot
+
+    def note(collection: Collection, path: Path) -> None:
+        snapshot(collection, path)
+        made.append(path)
+
+    monkeypatch.setattr(Collection, "snapshot", note)
     copy = tmp_path / "copy.ever"
     copy.write_bytes(service.get("/snapshot").content)
     with everhash.open(copy) as collection:
         assert len(collection) == 60
-    assert not list(Path(tempfile.gettempdir()).glob("everhash-snapshot-*/*"))
+    assert [path.is_relative_to(copies) for path in made] == [True]
+    assert not list(copies.iterdir())
