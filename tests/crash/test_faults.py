@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import random
+import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from functools import partial
 from itertools import accumulate, count, islice, repeat
 from pathlib import Path
@@ -20,6 +22,7 @@ from tests.crash.injection import Faults, inject_into_files, inject_into_memory
 from tests.crash.script import (
     check_sound,
     check_state,
+    copy,
     create,
     observe,
     observe_file,
@@ -52,6 +55,24 @@ def test_a_call_that_gets_no_memory_changes_nothing(tmp_path: Path, thorough: bo
     seen = apart(fail_memory, str(tmp_path), calls, every)
     assert seen["calls"] == calls
     assert seen["memory: raised"] > 20 * calls / every
+
+
+def test_a_commit_whose_syncs_go_on_failing_does_not_come_back_after_a_crash(
+    tmp_path: Path,
+) -> None:
+    """Also not at the start of the log, where writing over it would need a sync too."""
+    assert apart(fail_syncs_of_a_new_log, str(tmp_path)) == [1, 2]
+
+
+def test_a_call_works_after_one_that_could_not_roll_back(tmp_path: Path) -> None:
+    path, script = tmp_path / "a.ever", write_script(2, seed=1)
+    with create(path) as collection:
+        store = collection._store
+        store.run("BEGIN IMMEDIATE")  # as a call leaves it that gets no memory for its ROLLBACK
+        script.calls[0].run(collection)
+        store.run("BEGIN")
+        collection._loaded = None
+        check_state(observe(collection), script.states[1], when="memory is read again")
 
 
 EACH = [("files", THIRD), *slowly(("files", 1), ("memory", 1))]
@@ -106,6 +127,35 @@ def with_gaps(rng: random.Random, step: int = 40) -> Iterator[int]:
     """Count to `ALL`, then on in random steps."""
     yield from range(1, ALL + 1)
     yield from accumulate(repeat(step), lambda n, step: n + rng.randint(1, step), initial=ALL + 1)
+
+
+def fail_syncs_of_a_new_log(folder: str) -> list[int]:
+    """Fail the n-th sync of a call and all after it; return which n made the call raise.
+
+    The log has just been written back, so the call begins it again.
+    """
+    faults, script, raised = inject_into_files(), write_script(2, seed=1), []
+    for n in (1, 2, 3):
+        path, crashed = Path(folder, f"{n}.ever"), Path(folder, f"{n}.crashed")
+        with create(path) as collection:
+            script.calls[0].run(collection)
+            write_log_back(path)
+            with faults.at("sync", n, lasting=True), suppress(StoreError):
+                script.calls[1].run(collection)
+                continue
+            raised.append(n)
+            copy(path, crashed)
+            check_state(observe_file(crashed), script.states[1], when=f"sync {n}, after a crash")
+            script.calls[1].run(collection)
+            check_state(observe_file(path), script.states[2], when=f"sync {n}, the disk is back")
+    return raised
+
+
+def write_log_back(path: Path) -> None:
+    """Have SQLite copy what is in the log to the file."""
+    with closing(sqlite3.connect(path)) as connection:
+        busy, pages, copied = connection.execute("PRAGMA wal_checkpoint(FULL)").fetchone()
+    assert (busy, copied) == (0, pages)
 
 
 def fail_creates(folder: str, memory: bool, every: int) -> None:

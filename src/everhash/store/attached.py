@@ -110,8 +110,11 @@ def renumber_blobs(connection: sqlite3.Connection, kept: NDArray[np.int64], kind
     def moved(number: int) -> int:
         return kinds * int(np.searchsorted(kept, number // kinds)) + number % kinds
 
-    connection.create_function("everhash_moved", 1, moved, deterministic=True)
-    connection.create_function("everhash_checksum", 2, checksum, deterministic=True)
+    try:
+        connection.create_function("everhash_moved", 1, moved, deterministic=True)
+        connection.create_function("everhash_checksum", 2, checksum, deterministic=True)
+    except sqlite3.OperationalError as error:  # it has no code, and all it can lack is memory
+        raise MemoryError from error
     connection.execute(
         "UPDATE attached SET checksum = everhash_checksum(everhash_moved(number), data), "
         "number = everhash_moved(number)"

@@ -170,6 +170,12 @@ class Store:
         """Execute one statement."""
         return self.connection.execute(statement, values)
 
+    def begin(self, how: str = "") -> None:
+        """Begin a transaction; roll back one before that there was no memory to roll back."""
+        if self.connection.in_transaction:
+            self.run("ROLLBACK")
+        self.run(f"BEGIN {how}")
+
     # Reading
 
     @contextmanager
@@ -177,7 +183,7 @@ class Store:
         """Read one state of the file for as long as the block lasts, whatever others commit."""
         self._check_there()
         with typed_errors(self.name):
-            self.run("BEGIN")
+            self.begin()
             try:
                 self.run("SELECT 1 FROM head").fetchone()  # this read fixes the state
                 if self.readonly and self.path is not None:

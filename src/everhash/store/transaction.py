@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.errors import CollectionFileError
+from everhash.errors import CollectionFileError, StoreError
 from everhash.store.attached import Tally, renumber_blobs, write_blobs
+from everhash.store.connection import FileConnection
 from everhash.store.creation import PUT, read_head, write_head
 from everhash.store.parts import Listing, Part, PartKey, checksum
 from everhash.store.schema import VERSION, bring_up
@@ -60,13 +61,13 @@ class Transaction:
 def transact(store: Store) -> Iterator[Transaction]:
     """Begin a transaction; commit when the block ends, roll back if it or the commit fails."""
     with typed_errors(store.name):
-        store.run("BEGIN IMMEDIATE")
+        store.begin("IMMEDIATE")
         committing = False
         try:
             change = Transaction(store)
             yield change
             _give_back_space(store)
-            _write_head(store, change)
+            write_head(store.connection, change.about, change.commit, change.parts, change.attached)
             committing = True
             store.run("COMMIT")
         except BaseException:
@@ -80,21 +81,36 @@ def transact(store: Store) -> Iterator[Transaction]:
 def _erase_from_log(store: Store) -> None:
     """Write over a commit that failed: whole in the log, a crash would bring it back.
 
-    It can be whole if all that failed was the disk's sync. A commit that was made, and interrupted
-    right after, stays as it is.
+    It can be whole if all that failed was the disk's sync. At its start the log is written only
+    after a sync, so where syncs go on failing it takes a connection that does without.
     """
+    if _rewrite_head(store, store.connection) or store.path is None:
+        return
+    with (
+        suppress(sqlite3.Error, MemoryError, StoreError),
+        closing(FileConnection(store.path, readonly=False)) as other,
+    ):
+        other.sqlite.execute("PRAGMA synchronous = OFF")
+        other.sqlite.execute("PRAGMA wal_autocheckpoint = 0")  # the file itself needs its syncs
+        _rewrite_head(store, other.sqlite)
+
+
+def _rewrite_head(store: Store, connection: sqlite3.Connection) -> bool:
+    """Commit the head as it was; return whether that was done, or was wrong to do.
+
+    A commit that was made, and interrupted right after, stays as it is.
+    """
+    done = False
     with suppress(sqlite3.Error, MemoryError, CollectionFileError):
-        store.run("BEGIN IMMEDIATE")
-        if read_head(store.connection, store.name)["commit"] == store.commit:
-            _write_head(store, store)
-            store.run("COMMIT")
+        connection.execute("BEGIN IMMEDIATE")
+        if read_head(connection, store.name)["commit"] == store.commit:
+            write_head(connection, store.about, store.commit, store.parts, store.attached)
+            connection.execute("COMMIT")
+        done = True
     with suppress(sqlite3.Error, MemoryError):
-        if store.connection.in_transaction:
-            store.run("ROLLBACK")
-
-
-def _write_head(store: Store, state: Store | Transaction) -> None:
-    write_head(store.connection, state.about, state.commit, state.parts, state.attached)
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+    return done
 
 
 def _give_back_space(store: Store) -> None:
