@@ -40,6 +40,8 @@ METHODS: dict[str, dict[str, Any]] = {
     "mihash": {"sample": 20, "update_every": 10},
     "okh": {"anchors": 20},
     "bsodh": {"batch": 20},
+    "lemon": {"batch": 20},
+    "oasis": {"batch": 20, "vector": 40},
     "smarthash": {"anchors": 20, "batch": 20},
 }
 PAYLOADS: list[Any] = [None, {"é": [1, None, 2.5]}, "text", 0, [[], {}], "x" * 4000]

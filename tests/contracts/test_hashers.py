@@ -42,6 +42,8 @@ PEERS: dict[str, Make] = {
     "hcoh": lambda: peers.get("hcoh", 16, classes=20),
     "hmoh": lambda: peers.get("hmoh", 16, classes=12),
     "bsodh": lambda: peers.get("bsodh", 16, batch=40),
+    "lemon": lambda: peers.get("lemon", 16, batch=40),
+    "oasis": lambda: peers.get("oasis", 16, batch=40, vector=60),
     "smarthash": lambda: peers.get("smarthash", 16, anchors=40, batch=80),
     "onehot": lambda: peers.get("onehot"),
 }

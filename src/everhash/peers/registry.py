@@ -36,6 +36,8 @@ PEERS = {
     "hcoh": "online.hcoh:HCOH",
     "hmoh": "online.hmoh:HMOH",
     "bsodh": "online.bsodh:BSODH",
+    "lemon": "online.lemon:LEMON",
+    "oasis": "online.oasis:OASIS",
     "smarthash": "online.smarthash:SmartHash",
     "onehot": "online.onehot:OneHot",
     "lsh": "batch.lsh:LSH",

@@ -13,7 +13,7 @@ from everhash.peers.batch_method import BatchMethod
 def test_names_gives_ours_first_and_every_online_peer() -> None:
     ours, online = (
         ["everhash", "everhash-sgd", "paper"],
-        "okh osh adapthash sketchhash mihash hcoh hmoh bsodh",
+        "okh osh adapthash sketchhash mihash hcoh hmoh bsodh lemon oasis",
     )
     assert peers.names()[:3] == ours
     assert set(peers.names()) >= {*ours, *online.split(), "smarthash", "onehot"}
