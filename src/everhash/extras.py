@@ -14,6 +14,7 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "bench": ("this peer", ("faiss", "usearch")),
     "serve": ("the service", ("fastapi", "uvicorn", "httptools", "prometheus_client")),
     "cluster": ("a cluster", ("ray",)),
+    "deep": ("a deep method", ("torch",)),
 }
 """For each extra: what it is for, and the packages that must be installed."""
 

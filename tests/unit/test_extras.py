@@ -11,6 +11,7 @@ import pytest
 from everhash.errors import OptionError
 from everhash.extras import EXTRAS, missing, require
 from tests.cluster.on_ray import need_ray
+from tests.unit.peers.deep.pictures import need_torch
 
 HIDE = "import sys; sys.modules |= dict.fromkeys(sys.argv.pop(1).split(',')); "
 """Code that makes packages look as if they were not installed."""
@@ -72,6 +73,8 @@ def test_an_extra_is_missing_if_one_of_its_packages_is(
 ) -> None:
     if extra == "cluster":
         need_ray()
+    if extra == "deep":
+        need_torch()
     assert missing(extra) is None
     require(extra)
     for package in EXTRAS[extra][1]:

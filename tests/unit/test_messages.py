@@ -30,12 +30,16 @@ READ_IN: dict[str, tuple[Place, ...]] = {
     "sources/": ("python", "cli"),  # files are read there; a service gets bodies
     "bench/": ("cli",),  # `everhash bench` runs experiments; no public call does
     "checks/": ("python",),
+    "peers/deep/": ("python",),  # neither a collection nor a command takes images
     "kernels/": ("python",),
     "metrics.py": ("python",),
     "estimator.py": ("python",),
 }
 """The places of a folder or file; all of them for what is not named."""
-ONE_PLACE = {"cli/", "serve/", "bench/", "checks/", "kernels/", "metrics.py", "estimator.py"}
+ONE_PLACE = {
+    *{"cli/", "serve/", "bench/", "checks/", "kernels/", "peers/deep/"},
+    *{"metrics.py", "estimator.py"},
+}
 """What may write its own place's syntax; elsewhere a text is read in several places."""
 EXCEPTIONS = {
     ("stream.py", "(shape="): "scikit-learn's words, which its checks look for",
@@ -54,6 +58,7 @@ EXCEPTIONS = {
         "`ray start --head`",
     ): "Ray is started by its own command, by nothing else",
     ("learn/stream_hasher.py", "load_hasher"): "a model's file is read in Python only",
+    ("peers/model_file.py", "everhash.peers.deep.load"): "and so is a deep method's",
 }
 """A file and a part of its text that may stand, each with a reason."""
 READS_ONLY = "nothing was changed"

@@ -20,6 +20,7 @@ from everhash.learn import exact_file, following_file, sgd_file
 from everhash.learn.exact import ExactLearner
 from everhash.learn.following import FollowingLearner, begin_to_follow
 from everhash.learn.hasher import OnlineHasher
+from everhash.learn.labelled import Labelled
 from everhash.learn.model_format import (
     DAMAGED,
     Arrays,
@@ -38,7 +39,7 @@ from everhash.wire.labels import label_from_json, label_to_json
 ARRAY_PARAMS = {"codebook": (np.int8, 2), "center": (np.float32, 1)}
 """Options that may be arrays; the file keeps those beside the learned ones."""
 
-H = TypeVar("H", bound=StreamHasher)
+H = TypeVar("H", bound=Labelled)
 Ours = TypeVar("Ours", bound=OnlineHasher)
 
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from everhash import limits
+from everhash.errors import ModelFileError
 from everhash.learn.hasher import OnlineHasher
 from everhash.learn.model_file import (
     read_state,
@@ -33,6 +34,7 @@ from everhash.learn.model_format import (
 )
 from everhash.learn.sgd_file import read_center
 from everhash.learn.stream_hasher import StreamHasher
+from everhash.peers.deep.registry import names as deep_names
 from everhash.peers.method import Method
 from everhash.peers.registry import method_named
 from everhash.wire.labels import label_to_json
@@ -54,6 +56,8 @@ def hasher_from_bytes(content: bytes, path: str) -> StreamHasher:
 def _restore(state: dict[str, Any], arrays: Arrays) -> StreamHasher:
     if "method" not in state:
         return restore_hasher(state, arrays, OnlineHasher)
+    if state["method"] in deep_names():
+        raise ModelFileError(f"{state['method']} takes images: everhash.peers.deep.load reads it")
     return restore_method(state, arrays, method_named(state["method"]))
 
 
