@@ -7,7 +7,7 @@ DEV := .venv/.dev
 BENCH := .venv/.bench
 PYTEST := $(BIN)/pytest -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-all check bench clean
+.PHONY: demo test test-all check bench bench-quick clean
 
 demo: $(DEMO)
 	$(BIN)/everhash demo
@@ -26,10 +26,11 @@ check: $(DEV)
 	$(BIN)/lint-imports
 
 bench: $(BENCH)
-	for name in table1 table2 ablation early updates deep5k growth unseen robustness streams batch \
+	for name in table1 table2 ablation early updates deep5k rows5k growth unseen robustness streams batch \
 			found scale speed sizes; do \
 		$(BIN)/everhash bench run $$name || exit 1; done
 	$(BIN)/everhash bench report --out docs/results --overwrite
+	$(BIN)/python benchmarks/summary.py
 	$(BIN)/python benchmarks/find_speed.py
 	$(BIN)/python benchmarks/few_rows.py
 	$(BIN)/python benchmarks/first_use.py
@@ -42,16 +43,23 @@ bench: $(BENCH)
 	$(BIN)/python benchmarks/readers.py
 	$(BIN)/python benchmarks/serve_load.py --soak 10
 	$(BIN)/python benchmarks/cluster_scale.py
+	$(BIN)/python benchmarks/large.py
+	$(BIN)/python benchmarks/soak.py --minutes 10
+
+# two lines of the README's table, held against the committed rows: minutes instead of hours
+bench-quick: $(DEV)
+	$(BIN)/python benchmarks/quick.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis everhash-demo.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Tests of clusters run where Ray is installed, and say how to install it elsewhere.
+# Tests of clusters run where Ray is installed, those of deep methods where PyTorch is; elsewhere they
+# say how to install it.
 # Each of these sets includes the demo's, so setting up any of them sets up the demo too.
 $(DEMO): EXTRAS := cli,serve,plot
 $(DEV): EXTRAS := dev
-$(BENCH): EXTRAS := bench,serve,cluster
+$(BENCH): EXTRAS := bench,serve,cluster,deep
 $(DEMO) $(DEV) $(BENCH): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --editable ".[$(EXTRAS)]"

@@ -12,7 +12,7 @@ from everhash.bench.machine import describe_machine
 def run_parts(
     doc: str,
     parts: Mapping[str, Callable[[Namespace], None]],
-    **options: float | tuple[int | str, ...],
+    **options: float | str | tuple[int | str, ...],
 ) -> None:
     """Parse the command line and run the parts it names, or all of them.
 

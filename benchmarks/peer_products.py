@@ -102,6 +102,16 @@ def solve_batches(Z: Floats, sizes: Sizes) -> None:
         W = solved.T @ X if batch < d else solved.T
 
 
+def fit_sums(Z: Floats, sizes: Sizes) -> None:
+    bits, batch, d = sizes["bits"], sizes["batch"], Z.shape[1]
+    gram, aims = np.eye(d), np.zeros((d, bits))
+    for start in range(0, len(Z) - batch + 1, batch):
+        X = Z[start : start + batch].astype(np.float64)
+        gram += X.T @ X
+        aims += X.T @ X[:, :1].repeat(bits, axis=1)
+        np.linalg.solve(gram, aims)
+
+
 def correct_pairs(Z: Floats, sizes: Sizes) -> None:
     seen = _by_anchors(Z, sizes)
     W = np.zeros((sizes["bits"], seen.shape[1]), np.float32)
@@ -170,6 +180,8 @@ PRODUCTS = {
     "hcoh": WORDS,
     "hmoh": WORDS,
     "bsodh": Products("a batch: X W, codes x moments a bit, X X', a solution", solve_batches),
+    "lemon": Products("a batch: X'X, X'B, a solution", fit_sums),
+    "oasis": Products("a batch: X'X, X'B, a solution", fit_sums),
     "smarthash": Products(
         "a batch: K'K; a function: eigenvector, 25 times codes, codes', K', K x vector", relearn
     ),

@@ -17,7 +17,7 @@ from everhash.bench.counts import ScoreRange
 from everhash.bench.task import Row, Task
 from everhash.errors import InputError, OptionError
 
-HIGHER = ("mapping", "codeword", "mixed", "area", "auroc")
+HIGHER = ("mapping", "codeword", "mixed", "area", "auroc", "ways", "novel", "codes")
 """Scores: higher is better."""
 LOWER = ("flipped", "recomputed")
 """Costs that are counted: lower is better."""

@@ -8,7 +8,7 @@ times as fast for queries against tens of thousands of entries.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple, Self
 
@@ -44,19 +44,38 @@ def precision_of_groups(before: Counts, size: Counts, found: Counts) -> Floats:
     return np.where(total > 0, precisions / np.maximum(total, 1), np.nan)
 
 
+def right_among(k: int, before: Counts, size: Counts, found: Counts) -> Floats:
+    """Return the share of each query's first `k` entries that are relevant.
+
+    It is the mean over all orders of tied entries. A query without a relevant entry is NaN.
+
+    >>> right_among(2, np.array([0, 3]), np.array([3, 1]), np.array([1, 1])).round(4).item()
+    0.3333
+    """
+    inside = np.clip(k - before, 0, size)
+    shares: Floats = (found / np.maximum(size, 1) * inside).sum(axis=-1) / k
+    return np.where(found.sum(axis=-1) > 0, shares, np.nan)
+
+
 class ScoreRange(NamedTuple):
-    """mAP averaged over all orders of tied entries, in their worst order and in their best."""
+    """mAP averaged over all orders of tied entries, in their worst order and in their best.
+
+    With it, how right the first answer and the first ten are, averaged over the same orders.
+    """
 
     average: float
     lowest: float
     highest: float
+    first: float
+    ten: float
 
     @classmethod
     def of(cls, groups: Groups) -> Self:
         """Return the mean over queries that have a relevant entry."""
         before, size, found = groups
         starts_and_sizes = ((before, size), (before + size - found, found), (before, found))
-        values = (precision_of_groups(start, held, found) for start, held in starts_and_sizes)
+        values = [precision_of_groups(start, held, found) for start, held in starts_and_sizes]
+        values += [right_among(k, before, size, found) for k in (1, 10)]
         return cls(*(float(np.nanmean(value)) for value in values))
 
 
@@ -64,6 +83,23 @@ class ScoreRange(NamedTuple):
 def _harmonic_numbers(doublings: int) -> Floats:
     """Return 1 + 1/2 + ... + 1/n for all n below a power of two; few sizes are cached."""
     return np.append(0.0, np.cumsum(1 / np.arange(1, 1 << doublings)))
+
+
+def ranked(distances: NDArray[np.float32], relevant: slice | NDArray[np.bool_]) -> Groups:
+    """Return the groups of one query that have a relevant entry; its distances get sorted."""
+    near, found = np.unique(distances[relevant], return_counts=True)
+    distances.sort()
+    before = np.searchsorted(distances, near, "left")
+    return before, np.searchsorted(distances, near, "right") - before, found
+
+
+def stacked(each: Iterable[Groups]) -> Groups:
+    """Return the groups of several queries as tables: a row a query, filled up with zeros."""
+    groups = list(each)
+    table = np.zeros((3, len(groups), max(len(found) for _, _, found in groups)), np.int64)
+    for i, group in enumerate(groups):
+        table[:, i, : len(group[0])] = group
+    return table[0], table[1], table[2]
 
 
 class Shelf:
@@ -103,25 +139,14 @@ class Shelf:
 
     def by_margins(self, margins: NDArray[np.float32], labels: Counts) -> Groups:
         """Return the groups of each query's entries by asymmetric distance."""
-        groups = [
-            self._ranked(distances[self._which], relevant)
-            for distances, relevant in zip(
-                self._asymmetric(margins), self._relevant(labels), strict=True
-            )
-        ]
-        table = np.zeros((3, len(groups), max(len(found) for _, _, found in groups)), np.int64)
-        for i, group in enumerate(groups):
-            table[:, i, : len(group[0])] = group
-        return table[0], table[1], table[2]
+        relevant = self._relevant(labels)
+        return stacked(
+            ranked(distances[self._which], own)
+            for distances, own in zip(self._asymmetric(margins), relevant, strict=True)
+        )
 
     def _asymmetric(self, margins: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
         """Yield each query's distances to the distinct codes, so that equal codes tie exactly."""
         signs = self._distinct.unpack().T.astype(np.float32)
         for start in range(0, len(margins), AT_ONCE):
             yield from -margins[start : start + AT_ONCE] @ signs
-
-    def _ranked(self, distances: NDArray[np.float32], relevant: slice) -> Groups:
-        near, found = np.unique(distances[relevant], return_counts=True)
-        distances.sort()
-        before = np.searchsorted(distances, near, "left")
-        return before, np.searchsorted(distances, near, "right") - before, found

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from everhash import peers
+from everhash.bench.baselines import BASELINES, LOGISTIC
 from everhash.bench.kinds import KINDS
-from everhash.bench.retrieval import COSINE, PROTOCOLS
+from everhash.bench.retrieval import PROTOCOLS
 from everhash.bench.task import Task, as_options
 from everhash.errors import DataMissingError, OptionError, UnknownNameError
+from everhash.peers import deep
 
 HERE = files("everhash.bench") / "experiments"
 
@@ -57,10 +59,12 @@ class Runs:
 
     def seeds_of(self, method: str) -> int:
         """Return the number of seeds of a method."""
-        slow = method in peers.names() and (
-            not peers.describe(method).online or peers.describe(method).stores_rows
-        )
-        return self.batch_seeds if slow else self.seeds
+        if method in BASELINES:
+            return self.seeds
+        if method in deep.names():
+            return self.batch_seeds
+        about = peers.describe(method)
+        return self.batch_seeds if about.stores_rows or not about.online else self.seeds
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ def check_options(tasks: Iterable[Task]) -> None:
 
 def _has_own_options(task: Task) -> bool:
     """Return whether the options of a task are its method's, not those of what is timed."""
-    return KINDS[task.kind].needs_data and task.method != COSINE and bool(task.options)
+    return KINDS[task.kind].needs_data and task.method not in BASELINES and bool(task.options)
 
 
 def names() -> list[str]:
@@ -173,18 +177,21 @@ def named(methods: str | Iterable[str], place: str) -> list[str]:
 
 
 def _group(name: str, place: str) -> list[str]:
-    known = [*peers.names(), COSINE]
+    known = [*peers.names(), *BASELINES]
     batch = [method for method in peers.names() if not peers.describe(method).online]
+    batch.append(LOGISTIC)
     online = [method for method in known if method not in batch]
     groups = {"all": known, "online": online, "batch": batch}
-    if name not in (*known, *groups):
+    if name not in (*known, *deep.names(), *groups):
         raise UnknownNameError(
             f"{place}: no method {name!r}",
-            hint=f"expected one of: {', '.join((*known, *groups))}",
+            hint=f"expected one of: {', '.join((*known, *deep.names(), *groups))}",
         )
     return groups.get(name, [name])
 
 
 def has_bits(method: str) -> bool:
     """Return whether the width of a method's codes can be chosen."""
+    if method in deep.names():
+        return True
     return method in peers.names() and "bits" in peers.get(method).get_params()

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import everhash
+from everhash.bench.baselines import Classifier
 from everhash.bench.costs.codes import load_faiss
 from everhash.bench.datasets import Dataset
 from everhash.bench.protocols import Split, hide_labels
@@ -24,7 +25,6 @@ from everhash.collection.collection import Collection
 from everhash.errors import InputError, OptionError
 from everhash.extras import install_hint
 from everhash.index.ways.auto import FAMILIAR
-from everhash.learn.centering import unit_rows
 from everhash.matches import Matches
 from everhash.metrics import average_precision
 
@@ -35,9 +35,6 @@ AT_ONCE = 100
 """Queries whose whole rankings are in memory at a time."""
 WAYS = {"meaning": -2.0, "likeness": -2.0, "auto": -2.0, "asymmetric": np.inf}
 """Ways of searching, and the radius that reaches every entry."""
-COST = {"clinc150": 100.0, "caltech256-cnn": 10.0, "cifar10-cnn": 3.0, "digits": 10.0}
-"""C of logistic regression: of 1, 3, 10, 30 and 100 the best for the queries of seed 0."""
-USUAL_COST = 10.0
 THRESHOLDS = (0.3, 0.5, 0.7, 0.9, 0.95)
 """Novelties above which "auto" could search by likeness."""
 FAMILIAR_TO = (0.0, 0.1, 0.2, 0.3)
@@ -94,7 +91,7 @@ def _unlabelled(task: Task, data: Dataset) -> dict[str, Any]:
         choices = choices_of(collection, asked, per_query)
     per_query["cosine"] = by_cosine(asked)
     ways = {by: figures.means() for by, figures in per_query.items()}
-    ways["logistic"] = {"first": by_logistic(asked, COST.get(task.dataset, USUAL_COST))}
+    ways["logistic"] = {"first": by_logistic(asked, task.dataset)}
     return {**_sizes(asked), "ways": ways, "choices": choices, "threshold": FAMILIAR}
 
 
@@ -204,18 +201,11 @@ def flat_answers(X: Floats, queries: Floats) -> NDArray[np.int64]:
     return places
 
 
-def by_logistic(asked: Asked, cost: float) -> float:
-    """Return how often batch logistic regression names the right label.
-
-    It sees all labelled rows at once, centred and of unit length.
-    """
-    from sklearn.linear_model import LogisticRegression
-
+def by_logistic(asked: Asked, dataset: str) -> float:
+    """Return how often batch logistic regression on all labelled rows names the right label."""
     taught = np.array([label is not None for label in asked.given])
-    center = asked.X[taught].mean(axis=0)
-    model = LogisticRegression(C=cost, max_iter=1000)
-    model.fit(unit_rows(asked.X[taught], center), asked.y[taught])
-    return float(model.score(unit_rows(asked.queries, center), asked.wanted))
+    model = Classifier.fitted(asked.X[taught], asked.y[taught], dataset)
+    return float((model.predict(asked.queries) == asked.wanted).mean())
 
 
 def choices_of(

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash.bench.baselines import BASELINES, LOGISTIC, of_classes, score_features
 from everhash.bench.datasets import Dataset
 from everhash.bench.protocols import ORDERS, Split
-from everhash.bench.retrieval import COSINE, make, rehearse, sizes, split_of
-from everhash.bench.scoring import score_codewords, score_features, score_mapping
+from everhash.bench.retrieval import make, rehearse, sizes, split_of
+from everhash.bench.scoring import score_codewords, score_mapping
 from everhash.bench.task import Task
 from everhash.errors import OptionError
 from everhash.learn.stream_hasher import StreamHasher
@@ -32,7 +33,7 @@ def measure(task: Task, data: Dataset) -> dict[str, Any]:
         )
     split = split_of(task, data)
     hasher = None
-    if task.method != COSINE:
+    if task.method not in BASELINES:
         rehearse(task, data, split)
         hasher = make(task, data)
     seconds = 0.0
@@ -45,10 +46,12 @@ def measure(task: Task, data: Dataset) -> dict[str, Any]:
         seconds += perf_counter() - start
         seen = seen_so_far(data, split, end)
         labels = len(np.unique(data.y[seen.stream]))
-        curve.append({"rows": end, "labels": labels, **scores(hasher, data, seen)})
+        figures = baseline(task, data, seen) if hasher is None else scores(hasher, data, seen)
+        seconds += figures.pop("seconds", 0.0)
+        curve.append({"rows": end, "labels": labels, **figures})
     width = 0 if hasher is None else hasher.width_
     areas = {"area": areas_of(curve), "seconds": seconds, "width": width}
-    return {**sizes(data, split), **areas, "curve": curve}
+    return {**sizes(data.y, split), **areas, "curve": curve}
 
 
 def learn(hasher: StreamHasher, data: Dataset, rows: NDArray[np.int64]) -> None:
@@ -67,10 +70,16 @@ def seen_so_far(data: Dataset, split: Split, end: int) -> Split:
     return Split(stream, entries, queries)
 
 
-def scores(hasher: StreamHasher | None, data: Dataset, seen: Split) -> dict[str, Any]:
-    """Return mAP with entries stored as bits and as codewords."""
-    if hasher is None:
+def baseline(task: Task, data: Dataset, seen: Split) -> dict[str, Any]:
+    """Return the same for a baseline; logistic regression learns all rows again each time."""
+    if task.method != LOGISTIC:
         return {"mapping": {"asymmetric": score_features(data, seen)}}
+    figures = of_classes(data, seen, data.y[seen.stream])
+    return {name: figures[name] for name in ("seconds", "mapping", "codeword")}
+
+
+def scores(hasher: StreamHasher, data: Dataset, seen: Split) -> dict[str, Any]:
+    """Return mAP with entries stored as bits and as codewords."""
     figures = {"mapping": score_mapping(hasher, data, seen)._asdict()}
     if hasher.assigns_codewords:
         figures["codeword"] = score_codewords(hasher, data, seen)._asdict()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from everhash.bench import found, growth, retrieval
+from everhash.bench import deep, found, growth, retrieval
 from everhash.bench.costs import scale, speed
 from everhash.bench.datasets import Dataset
 from everhash.bench.task import Task
@@ -21,6 +21,8 @@ class Kind(NamedTuple):
     """Whether it measures times, so that nothing else may run beside it."""
     needs_data: bool = True
     """Whether it gets the task's data set; some make or load their rows themselves."""
+    needs_images: bool = False
+    """Whether it loads the images of `everhash.bench.images`."""
 
 
 NO_DATA = Dataset(
@@ -31,6 +33,7 @@ KINDS = {
     "retrieval": Kind(retrieval.measure),
     "growth": Kind(growth.measure),
     "found": Kind(found.measure),
+    "deep": Kind(deep.measure, needs_data=False, needs_images=True),
     "scale": Kind(scale.measure, alone=True, needs_data=False),
     "speed": Kind(speed.measure, alone=True, needs_data=False),
 }

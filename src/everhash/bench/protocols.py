@@ -25,7 +25,7 @@ def paper_split(y: NDArray[np.int64], queries: int, stream: int, seed: int) -> S
     """
     rng = np.random.default_rng(seed)
     shuffled = rng.permutation(np.flatnonzero(y >= 0))
-    rank = _rank_within_label(y[shuffled])
+    rank = rank_within_label(y[shuffled])
     entries = shuffled[rank >= queries]
     learned = shuffled[(rank >= queries) & (rank < queries + stream)]
     return Split(rng.permutation(learned), entries, shuffled[rank < queries])
@@ -35,11 +35,11 @@ def given_split(y: NDArray[np.int64], is_query: NDArray[np.bool_], stream: int, 
     """Return a split with the set's own queries and `stream` rows of each label to learn."""
     rng = np.random.default_rng(seed)
     entries = rng.permutation(np.flatnonzero((y >= 0) & ~is_query))
-    learned = entries[_rank_within_label(y[entries]) < stream]
+    learned = entries[rank_within_label(y[entries]) < stream]
     return Split(rng.permutation(learned), entries, np.flatnonzero((y >= 0) & is_query))
 
 
-def _rank_within_label(y: NDArray[np.int64]) -> Rows:
+def rank_within_label(y: NDArray[np.int64]) -> Rows:
     """Return for each row how many rows of its label come before it."""
     order = np.argsort(y, kind="stable")
     starts = np.searchsorted(y[order], y[order])
@@ -80,7 +80,7 @@ def joining(y: Rows, stream: Rows, seed: int) -> Rows:
     labels = rng.permutation(np.unique(y[stream]))
     starts = dict(zip(labels.tolist(), np.linspace(0, 0.9, len(labels)).tolist(), strict=True))
     first = np.array([starts[label] for label in y[stream].tolist()])
-    rank = _rank_within_label(y[stream])
+    rank = rank_within_label(y[stream])
     when = first + (1 - first) * np.where(rank == 0, 0, rng.random(len(stream)))
     return stream[np.argsort(when, kind="stable")]
 

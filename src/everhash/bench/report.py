@@ -9,9 +9,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from everhash.bench.experiment import Experiment
+from everhash.bench.experiment import Experiment, names
 from everhash.bench.reporting.document import Heading, Plot, ReportPart, markdown, wrapped
-from everhash.bench.reporting.layouts import costs, found, growth, retrieval, robustness, updates
+from everhash.bench.reporting.layouts import (
+    costs,
+    deep,
+    found,
+    growth,
+    retrieval,
+    robustness,
+    updates,
+)
 from everhash.bench.reporting.samples import blocks, group_of, in_order, lines_of, reduced
 from everhash.bench.task import Row, Task
 from everhash.errors import InputError, UnknownNameError
@@ -28,6 +36,8 @@ METHODS_EXPLAINED = {
     "everhash": "`everhash` is our method with its defaults.",
     "everhash-sgd": "`everhash-sgd` is our method with averaged gradient steps.",
     "paper": "`paper` is the paper's method.",
+    "cosine": "`cosine` ranks by all features, without a code.",
+    "logistic": "`logistic` is batch logistic regression on all rows of the stream at once.",
 }
 
 
@@ -49,6 +59,7 @@ LAYOUTS: dict[tuple[str, str | None], Layout] = {
     ("retrieval", "out-of-scope"): robustness.out_of_scope,
     ("growth", None): growth.layout,
     ("found", None): found.both,
+    ("deep", None): deep.layout,
     ("scale", None): costs.scale,
     ("speed", None): costs.speed,
 }
@@ -57,6 +68,7 @@ FIGURES = {
     "retrieval": ("stream", "ranked"),
     "growth": ("stream", "ranked", "area", "curve", "width"),
     "found": ("stream", "ranked", "ways", "choices", "threshold"),
+    "deep": ("stream", "ranked", "mapping"),
     "scale": ("axis", "size", "seconds", "what"),
     "speed": ("what", "ours", "peer", "peer_name", "ratio", "wanted", "unit", "note"),
 }
@@ -152,6 +164,7 @@ def _opening(experiment: Experiment, rows: list[Row]) -> Iterator[ReportPart]:
     if not experiment.about or set(there) <= experiment.about:
         yield Heading(1, experiment.title)
         yield from filter(None, (part.strip() for part in experiment.text.split("\n\n")))
+        yield from _command(experiment, rows)
         return
     yield Heading(1, f"{experiment.name}: {', '.join(there)}")
     kinds = any(row["kind"] == "retrieval" for row in rows)
@@ -160,6 +173,14 @@ def _opening(experiment: Experiment, rows: list[Row]) -> Iterator[ReportPart]:
         f"{', '.join(name for name in there if name not in experiment.about)}."
         + (" Rows that are not queries are entries, also those of the stream." if kinds else "")
     )
+
+
+def _command(experiment: Experiment, rows: list[Row]) -> Iterator[ReportPart]:
+    """Yield the command that gives such rows, if the experiment is one of ours."""
+    if experiment.name in names() and rows:
+        jobs = max(row["jobs"] for row in rows)
+        several = f" --jobs {jobs}" if jobs > 1 else ""
+        yield f"Run by `everhash bench run {experiment.name}{several}`."
 
 
 def _methods(rows: list[Row]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from math import ceil, log2
 from time import perf_counter
 from typing import Any
 
@@ -11,6 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash import peers
+from everhash.bench.baselines import (
+    BASELINES,
+    COSINE,
+    feature_bytes,
+    fit_classes,
+    label_bytes,
+    of_classes,
+    score_classifier,
+    score_features,
+)
 from everhash.bench.datasets import Dataset
 from everhash.bench.protocols import (
     ORDERS,
@@ -21,8 +32,8 @@ from everhash.bench.protocols import (
     with_wrong_labels,
 )
 from everhash.bench.scoring import (
+    auroc,
     score_codewords,
-    score_features,
     score_mapping,
     score_mixture,
     score_novelty,
@@ -55,8 +66,6 @@ ASYMMETRIC_AMONG = 20_000
 """Entries ranked by asymmetric distance, a sample: sorting all for each query is slow."""
 QUERIES_A_LABEL = 100
 """Queries of each label in the paper's split."""
-COSINE = "cosine"
-"""The method that ranks by the features themselves."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +84,14 @@ def measure(task: Task, data: Dataset) -> dict[str, Any]:
     if task.protocol not in PROTOCOLS:
         known = ", ".join(PROTOCOLS)
         raise OptionError(f"no protocol {task.protocol!r}", hint=f"expected one of: {known}")
-    split = split_of(task, data)
-    figures = sizes(data, split)
-    if task.method == COSINE:
-        return figures | of_features(task, data, split)
+    return figures_of(task, data, split_of(task, data))
+
+
+def figures_of(task: Task, data: Dataset, split: Split) -> dict[str, Any]:
+    """Learn the stream of a split, and return what it took and how well entries are found."""
+    figures = sizes(data.y, split)
+    if task.method in BASELINES:
+        return figures | of_baseline(task, data, split)
     rehearse(task, data, split)
     hasher = make(task, data)
     taught = taught_labels(task, data, split)
@@ -93,10 +106,10 @@ def measure(task: Task, data: Dataset) -> dict[str, Any]:
     return figures | SCORED.get(task.protocol, scores)(task, hasher, data, split)
 
 
-def sizes(data: Dataset, split: Split) -> dict[str, Any]:
+def sizes(y: NDArray[np.int64], split: Split) -> dict[str, Any]:
     """Return how many rows are learned, ranked and asked for, and how many of each label."""
     learned, asked = (
-        np.unique(data.y[rows], return_counts=True)[1] for rows in (split.stream, split.queries)
+        np.unique(y[rows], return_counts=True)[1] for rows in (split.stream, split.queries)
     )
     return {
         "stream": len(split.stream),
@@ -137,15 +150,27 @@ def scores(task: Task, hasher: StreamHasher, data: Dataset, split: Split) -> dic
     figures: dict[str, Any] = {"encoding": perf_counter() - start}
     by_bits = score_mapping(hasher, data, split, asymmetric_among=ASYMMETRIC_AMONG)
     figures["mapping"] = by_bits._asdict()
+    figures["bytes"] = {"mapping": code_bytes(hasher)}
     if hasher.assigns_codewords and task.protocol != "unseen":
         figures["codeword"] = score_codewords(hasher, data, split)._asdict()
+        figures["bytes"]["codeword"] = label_bytes(len(hasher.labels_))
     return figures
+
+
+def code_bytes(hasher: StreamHasher) -> float:
+    """Return the bytes of an unlabelled entry's code, packed: its word and its home's number."""
+    return (hasher.bits + ceil(log2(hasher.n_cycles_))) / 8
 
 
 def mixture(task: Task, hasher: StreamHasher, data: Dataset, split: Split) -> dict[str, Any]:
     """Return mAP with a share of the entries unlabelled."""
-    plain = np.random.default_rng(task.seed).random(len(split.entries)) < task.share
+    plain = plain_entries(task, split)
     return {"mixed": score_mixture(hasher, data, split, plain)._asdict()}
+
+
+def plain_entries(task: Task, split: Split) -> NDArray[np.bool_]:
+    """Return which entries have no label."""
+    return np.random.default_rng(task.seed).random(len(split.entries)) < task.share
 
 
 def novelty(_task: Task, hasher: StreamHasher, data: Dataset, split: Split) -> dict[str, Any]:
@@ -162,13 +187,31 @@ SCORED: dict[str, Callable[[Task, StreamHasher, Dataset, Split], dict[str, Any]]
 }
 
 
-def of_features(task: Task, data: Dataset, split: Split) -> dict[str, Any]:
-    """Return the scores of the features themselves, by cosine."""
+def of_baseline(task: Task, data: Dataset, split: Split) -> dict[str, Any]:
+    """Return the scores of the features themselves by cosine, or of batch logistic regression."""
+    if task.method != COSINE:
+        return of_logistic(task, data, split)
     if task.protocol == "out-of-scope":
         known, unknown = in_and_out(data, split)
         return {"auroc": score_novelty_of_features(data.X, split.stream, known, unknown)}
     few = Split(split.stream, split.entries[:ASYMMETRIC_AMONG], split.queries)
-    return {"mapping": {"asymmetric": score_features(data, few)}}
+    figures = {"mapping": {"asymmetric": score_features(data, few)}}
+    return figures | {"bytes": {"mapping": feature_bytes(data)}}
+
+
+def of_logistic(task: Task, data: Dataset, split: Split) -> dict[str, Any]:
+    """Return the scores of batch logistic regression, as those of a hasher by protocol."""
+    taught = taught_labels(task, data, split)
+    if task.protocol not in SCORED:
+        return of_classes(data, split, taught)
+    model, figures = fit_classes(data, split, taught)
+    if task.protocol == "out-of-scope":
+        sure = [-model.scores(data.X[rows]).max(axis=1) for rows in in_and_out(data, split)]
+        return figures | {"auroc": auroc(*sure)}
+    stored = np.where(
+        plain_entries(task, split), model.predict(data.X[split.entries]), data.y[split.entries]
+    )
+    return figures | {"mixed": {"asymmetric": score_classifier(model, data, split, stored)}}
 
 
 def in_and_out(data: Dataset, split: Split) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,12 @@ from everhash.index.encoding import choose_homes
 from everhash.index.index import Index
 from everhash.learn.centering import unit_rows
 from everhash.learn.stream_hasher import StreamHasher
-from everhash.metrics import Ties, average_precision
+from everhash.metrics import average_precision
 
 Rows = NDArray[np.int64]
 Distances = NDArray[np.float32] | NDArray[np.int64]
 QUERIES_AT_ONCE = 50
 """Bounds the memory of a table of distances."""
-ORDERS: tuple[Ties, ...] = ("average", "pessimistic", "optimistic")
 
 
 class Scores(NamedTuple):
@@ -108,7 +107,7 @@ def score_novelty(
     """Return the area under the ROC curve of the distance from the nearest codeword."""
     words = hasher.encode_labels()
     near = [asymmetric(hasher.margins(rows), words).min(axis=1) for rows in (known, unknown)]
-    return _auroc(*near)
+    return auroc(*near)
 
 
 def score_novelty_of_features(
@@ -118,28 +117,15 @@ def score_novelty_of_features(
     center = X[learned].mean(axis=0)
     rows = unit_rows(X[learned], center)
     near = [-(unit_rows(X[asked], center) @ rows.T).max(axis=1) for asked in (known, unknown)]
-    return _auroc(*near)
+    return auroc(*near)
 
 
-def _auroc(known: NDArray[np.float32], unknown: NDArray[np.float32]) -> float:
+def auroc(known: NDArray[Any], unknown: NDArray[Any]) -> float:
+    """Return the area under the ROC curve of values that should be higher for unknown queries."""
     from sklearn.metrics import roc_auc_score
 
     is_unknown = np.repeat([0, 1], [len(known), len(unknown)])
     return float(roc_auc_score(is_unknown, np.concatenate([known, unknown])))
-
-
-def score_features(data: Dataset, split: Split) -> ScoreRange:
-    """Return mAP by cosine of the features, centred by the mean of the stream."""
-    X, y = data.X, data.y
-    center = X[split.stream].mean(axis=0)
-    entries, labels = unit_rows(X[split.entries], center), y[split.entries]
-    values: dict[Ties, list[NDArray[np.float64]]] = {order: [] for order in ORDERS}
-    for part in _parts(len(split.queries)):
-        asked = split.queries[part]
-        distances, relevant = -(unit_rows(X[asked], center) @ entries.T), y[asked, None] == labels
-        for order in ORDERS:
-            values[order].append(average_precision(distances, relevant, order))
-    return ScoreRange(*(float(np.nanmean(np.concatenate(values[order]))) for order in ORDERS))
 
 
 def home_codes(hasher: StreamHasher, X: NDArray[np.float32]) -> Codes:

@@ -184,9 +184,11 @@ def _source(data: str | None, features: str | None, label: str | None) -> Source
 
 def _require_data(name: str, tasks: list[Task], source: Source | None) -> None:
     """Raise one error, before anything runs, if a data set of these tasks is missing."""
-    from everhash.bench import datasets
+    from everhash.bench import datasets, images
     from everhash.bench.kinds import KINDS
 
+    if any(KINDS[task.kind].needs_images for task in tasks):
+        images.require()
     wanted = list(dict.fromkeys((task.dataset, KINDS[task.kind].needs_data) for task in tasks))
     named = [
         each

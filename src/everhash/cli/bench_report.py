@@ -67,8 +67,14 @@ def report(
 
 
 def _with_rows() -> list[str]:
-    """Return the names of all experiments that have rows."""
-    names = sorted({path.stem for folder in FOLDERS for path in folder.glob("*.jsonl")})
+    """Return the names of all experiments that have rows.
+
+    Beside rows of experiments, docs/results/ has those of scripts that make their own pages.
+    """
+    from everhash.bench import experiment
+
+    published, own = ({path.stem for path in folder.glob("*.jsonl")} for folder in FOLDERS)
+    names = sorted(published & set(experiment.names()) | own)
     if not names:
         raise InputError(
             f"no rows in {' or '.join(map(str, FOLDERS))}",

@@ -30,7 +30,7 @@ from everhash.bench.scoring import (
     score_novelty,
 )
 from everhash.codes import Codes, asymmetric, hamming
-from everhash.metrics import Ties, average_precision
+from everhash.metrics import Ties, average_precision, precision_at_k
 from tests.conftest import Stream
 
 EXACT = 1e-12
@@ -62,6 +62,7 @@ def test_precision_of_counts_equals_that_of_distances(entries: list[tuple[int, b
     score = ScoreRange.of(groups_of(row, hits))
     orders: tuple[Ties, ...] = ("average", "pessimistic", "optimistic")
     expected = [average_precision(row, hits, order).item() for order in orders]
+    expected += [float(precision_at_k(row, hits, k)) for k in (1, 10)]
     np.testing.assert_allclose(score, expected, atol=EXACT, rtol=0)
     assert score.lowest - EXACT <= score.average <= score.highest + EXACT
 

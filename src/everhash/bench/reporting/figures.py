@@ -9,11 +9,11 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from everhash.bench.baselines import COSINE
 from everhash.bench.reporting.document import Panel, Plot, Series
 from everhash.bench.reporting.labels import name_ends, name_points
 from everhash.bench.reporting.samples import group_of
 from everhash.bench.reporting.tables import duration
-from everhash.bench.retrieval import COSINE
 from everhash.extras import require
 
 if TYPE_CHECKING:

@@ -13,8 +13,10 @@ from typing import Any, Literal
 
 from everhash import peers
 from everhash.bench import datasets
-from everhash.bench.retrieval import COSINE, PROTOCOLS
+from everhash.bench.baselines import BASELINES
+from everhash.bench.retrieval import PROTOCOLS
 from everhash.bench.task import Row, Task
+from everhash.peers import deep
 
 Pick = Callable[[Row], Any]
 """Reads a figure from a row; None where the row has no such figure."""
@@ -27,7 +29,7 @@ OURS = "everhash"
 OUR_METHODS = ("paper", "everhash-sgd", OURS)
 """The paper's method, with averaged gradient steps, and with everhash's defaults."""
 DISTANCES = {"hamming": "Hamming", "asymmetric": "asymmetric"}
-GROUPS = ("batch", "online", "ours", "no code")
+GROUPS = ("batch", "online", "deep", "ours", "no code")
 ORDER = ("bre", "mlh", "shk", "smarthash", "fasthash", "shecc", "okh", "osh", *OUR_METHODS)
 """The order of the paper's tables; other methods follow in the order of the registry."""
 
@@ -48,6 +50,8 @@ class Column:
     least: bool = False
     """Whether it shows the least value over seeds, as for times, instead of the mean."""
     form: Callable[[float], str] = "{:.3f}".format
+    interval: bool = False
+    """Whether the mean stands with its confidence interval."""
 
     def values(self, rows: Iterable[Row]) -> list[float]:
         """Return the figure of each row that has it."""
@@ -79,9 +83,29 @@ def mean_average_precision(stored: str, distance: str) -> Pick:
     return pick
 
 
-def figure(name: str) -> Pick:
-    """Return a function that reads a figure from a row."""
-    return lambda row: row.get(name)
+def right_answers(stored: str, place: int) -> Pick:
+    """Return a function that reads how right the first answer (0) or the first ten (1) are.
+
+    By asymmetric distance, by which people search; see `bench.counts.ScoreRange`.
+    """
+
+    def pick(row: Row) -> Any:
+        figures = (row.get(stored) or {}).get("asymmetric", ())
+        return figures[3 + place] if len(figures) > 3 + place else None
+
+    return pick
+
+
+def figure(*names: str) -> Pick:
+    """Return a function that reads a figure from a row, by one name or by nested ones."""
+
+    def pick(row: Row) -> Any:
+        value: Any = row
+        for name in names:
+            value = value.get(name) if isinstance(value, dict) else None
+        return value
+
+    return pick
 
 
 def at_bits(bits: int) -> Where:
@@ -140,15 +164,17 @@ def group_of(method: str) -> str:
     """
     if method in OUR_METHODS:
         return "ours"
-    if method == COSINE:
+    if method in BASELINES:
         return "no code"
+    if method in deep.names():
+        return "deep"
     about = peers.describe(method)
     return "online" if about.online and not about.stores_rows else "batch"
 
 
 def lines_of(rows: Iterable[Row]) -> Lines:
     """Return rows by method and options, sorted by group."""
-    registry = [*peers.names(), COSINE]
+    registry = [*peers.names(), *deep.names(), *BASELINES]
 
     def place(row: Row) -> tuple[Any, ...]:
         method = row["method"]
@@ -173,6 +199,22 @@ def with_figures(lines: Lines, columns: Sequence[Column]) -> Lines:
 def deviation(values: Sequence[float]) -> float | None:
     """Return the standard deviation over seeds; None for a single seed."""
     return stdev(values) if len(values) > 1 else None
+
+
+def interval(values: Sequence[float]) -> float | None:
+    """Return half the width of the 95 % confidence interval of a mean; None for a single value.
+
+    It is Student's: runs are few, and each is another ordering of the stream.
+
+    >>> round(interval([0.1, 0.2, 0.3]), 4)
+    0.2484
+    """
+    from scipy.stats import t
+
+    spread = deviation(values)
+    if spread is None:
+        return None
+    return float(t.ppf(0.975, len(values) - 1)) * spread / math.sqrt(len(values))
 
 
 def pooled(first: Sequence[float], second: Sequence[float]) -> float | None:

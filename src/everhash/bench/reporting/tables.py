@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from everhash.bench.reporting.samples import GROUPS, Column, Lines, group_of
+from everhash.bench.reporting.samples import GROUPS, Column, Lines, group_of, interval
+from everhash.bench.task import Row
 
 NOTHING = "-"
 Under = Mapping[str, tuple[str, ...]]
@@ -54,7 +55,7 @@ def grid(lines: Lines, columns: Sequence[Column], under: Under | None = None) ->
     Cells without a value show a dash.
     """
     values = {line: [column.value(rows) for column in columns] for line, rows in lines.items()}
-    bests = [_best(column, [v[i] for v in values.values()]) for i, column in enumerate(columns)]
+    bests = [best_of(column, [v[i] for v in values.values()]) for i, column in enumerate(columns)]
     body: list[tuple[str, ...]] = []
     for group in GROUPS:
         members = [line for line in values if group_of(lines[line][0]["method"]) == group]
@@ -62,7 +63,7 @@ def grid(lines: Lines, columns: Sequence[Column], under: Under | None = None) ->
             body.append((f"*{group}*", *("" for _ in columns)))
         for line in members:
             cells = (
-                shown(column, value, best)
+                shown(column, value, best) + spread(column, lines[line])
                 for column, value, best in zip(columns, values[line], bests, strict=True)
             )
             body.append((line, *cells))
@@ -70,7 +71,7 @@ def grid(lines: Lines, columns: Sequence[Column], under: Under | None = None) ->
     return Table(("method", *headings(columns)), tuple(body))
 
 
-def _best(column: Column, values: Sequence[float | None]) -> str | None:
+def best_of(column: Column, values: Sequence[float | None]) -> str | None:
     """Return the best of a column, as it is shown."""
     there = [value for value in values if value is not None]
     if not there or not column.best:
@@ -84,6 +85,12 @@ def shown(column: Column, value: float | None, best: str | None) -> str:
         return NOTHING
     text = column.form(value)
     return f"**{text}**" if text == best else text
+
+
+def spread(column: Column, rows: Sequence[Row]) -> str:
+    """Return what follows a mean that is shown with its confidence interval."""
+    half = interval(column.values(rows)) if column.interval else None
+    return "" if half is None else f" ± {column.form(half)}"
 
 
 def headings(columns: Sequence[Column]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from everhash.bench.baselines import COSINE
 from everhash.bench.reporting import tables
 from everhash.bench.reporting.beaten import where_beaten
 from everhash.bench.reporting.document import Heading, ReportPart, Series
@@ -18,12 +19,13 @@ from everhash.bench.reporting.samples import (
     figure,
     largest_deviation,
     mean_average_precision,
+    right_answers,
     rows_a_label,
     setting,
     with_figures,
 )
 from everhash.bench.reporting.tables import Table, Under, grid
-from everhash.bench.retrieval import ASYMMETRIC_AMONG, COSINE, PROTOCOLS
+from everhash.bench.retrieval import ASYMMETRIC_AMONG, PROTOCOLS
 from everhash.bench.task import Row
 
 STORED = {
@@ -45,6 +47,15 @@ BESIDE = {
 TITLES = {"codeword": "By codeword", "mapping": "By mapping"}
 MEASURED = (
     "mAP, the mean over all orders of tied entries, and over seeds. Bold: the best of a column."
+)
+ANSWERED = (
+    "What people ask for. First: share of queries whose first answer has their label. Ten: share "
+    "of the first ten answers that have it. Both, and mAP, by asymmetric distance (of `cosine` by "
+    "cosine, of `logistic` by class score), averaged over all orders of tied entries. ± is the "
+    "95 % confidence interval of the mean over orderings of the stream (Student's t); a single "
+    "ordering has none. Bytes: what an entry needs for its code, packed: its label's number by "
+    "codeword, its word and its home cycle's number by mapping, float32 features of `cosine`. "
+    "What a collection keeps besides, `benchmarks/footprint.py` measures."
 )
 BOUNDS = ("mapping", "codeword", "mixed")
 MAX_OTHERS = 8
@@ -76,6 +87,35 @@ def score_columns(stored: str, keys: Sequence[tuple[Any, str, Where]]) -> list[C
         for distance, name in DISTANCES.items()
         for key, words, where in keys
     ]
+
+
+def answered(lines: Lines, bits: int, where: Where, name: str = "") -> list[Column]:
+    """Return columns of what people ask for: right answers, bytes an entry; mAP with its interval.
+
+    All are by asymmetric distance, at one width.
+    """
+    at = f"{bits} bits" if bits else "any width"
+    columns = []
+    for stored, title in TITLES.items():
+        group = f"{name}, {title.lower()}" if name else title
+        columns += [
+            Column(
+                group, "mAP", at, mean_average_precision(stored, "asymmetric"), where, interval=True
+            ),
+            Column(group, "first", at, right_answers(stored, 0), where, interval=True),
+            Column(group, "ten", at, right_answers(stored, 1), where, interval=True),
+            Column(group, "bytes", at, figure("bytes", stored), where, "", form=amount_of_bytes),
+        ]
+    return [column for column in columns if any(map(column.values, lines.values()))]
+
+
+def amount_of_bytes(value: float) -> str:
+    """Return bytes an entry.
+
+    >>> amount_of_bytes(4.375), amount_of_bytes(2048.0)
+    ('4.4', '2,048')
+    """
+    return f"{value:,.0f}" if value == round(value) else f"{value:.1f}"
 
 
 def bit_keys(there: Sequence[int]) -> list[tuple[int, str, Where]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from everhash.bench.baselines import BASELINES, COSINE
 from everhash.bench.reporting import tables
 from everhash.bench.reporting.document import Heading, Panel, Plot, ReportPart, Series
 from everhash.bench.reporting.layouts import common
@@ -23,7 +24,7 @@ from everhash.bench.reporting.samples import (
     with_figures,
 )
 from everhash.bench.reporting.tables import NOTHING, grid
-from everhash.bench.retrieval import COSINE, EVERY, KEPT_FRESH
+from everhash.bench.retrieval import EVERY, KEPT_FRESH
 from everhash.bench.task import Row
 
 TOLERATED = 0.2
@@ -41,6 +42,7 @@ def layout(rows: Sequence[Row]) -> Iterator[ReportPart]:
                 yield common.explained(stored, lines)
                 yield from _scores(block, lines, stored)
         yield from _by_bits(block, lines)
+        yield from _answers(block, lines)
         yield Heading(3, "Costs")
         yield from _costs(block, lines)
         yield from _by_time(block, lines)
@@ -65,6 +67,15 @@ def _scores(rows: list[Row], lines: Lines, stored: str) -> Iterator[ReportPart]:
         yield from _against(rows[0]["dataset"], lines, stored, known)
     if stored == "codeword" and rows[0]["dataset"] == "cifar10-cnn":
         yield from filter(None, [DEEP.get(rows[0]["rows_a_label"])])
+
+
+def _answers(rows: list[Row], lines: Lines) -> Iterator[ReportPart]:
+    """Yield right first answers, bytes and seconds at one width, with confidence intervals."""
+    bits = usual_width(rows)
+    columns = common.answered(lines, bits, at_bits(bits))
+    if any(column.title == "first" for column in columns):
+        yield Heading(3, f"Answers at {bits} bits")
+        yield from common.scored(lines, [*columns, common.learning(bits)], means=common.ANSWERED)
 
 
 def _cells(line: Published, columns: Sequence[Column]) -> Iterator[str]:
@@ -123,7 +134,7 @@ def _by_bits(rows: list[Row], lines: Lines) -> Iterator[ReportPart]:
     if len(there) < 2:
         return
     ticks = tuple((float(place), f"{bits}") for place, bits in enumerate(there))
-    coded = {line: of_line for line, of_line in lines.items() if line != COSINE}
+    coded = {line: of_line for line, of_line in lines.items() if line not in BASELINES}
     panels = []
     for distance, name in DISTANCES.items():
         for stored, title in common.TITLES.items():

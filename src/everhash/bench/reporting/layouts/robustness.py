@@ -84,6 +84,11 @@ def unseen(rows: Sequence[Row]) -> Iterator[ReportPart]:
         panels.append(_dots(lines, name, both, "mAP by mapping"))
         columns += [_took(name, where, bits)]
     yield from common.scored(lines, columns)
+    asked = [
+        c for place in _places(rows) for c in common.answered(lines, place[2], place[1], place[0])
+    ]
+    if any(column.title == "first" for column in asked):
+        yield from common.scored(lines, asked, means=common.ANSWERED)
     yield Plot(
         "unseen",
         "How well labels are found that nobody has learned",
