@@ -31,6 +31,7 @@ EXTRAS_OF_ROOMS = {
     "serve": {"serve"},
     "bench": {"bench"},
     "cluster": {"cluster"},
+    "peers": {"deep"},
 }
 """The extras a folder of `src/everhash` may import from; the rest has the base install only."""
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "faiss": "faiss-cpu"}
@@ -41,7 +42,15 @@ def test_import_loads_nothing_heavy() -> None:
     code = "import sys, everhash; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in run.stdout.split()}
-    assert not loaded & {"numba", "sklearn", "scipy", "matplotlib", "safetensors", "pyarrow"}
+    assert not loaded & {
+        "numba",
+        "sklearn",
+        "scipy",
+        "matplotlib",
+        "safetensors",
+        "pyarrow",
+        "torch",
+    }
     assert not loaded & {"typer", "rich", "fastapi", "pydantic", "prometheus_client", "httpx"}
 
 
@@ -125,6 +134,6 @@ def test_every_import_is_of_a_declared_dependency(path: Path) -> None:
 
 def test_all_extras_is_what_users_need_together() -> None:
     extras = PROJECT["optional-dependencies"]
-    assert set(extras) == {"cli", "serve", "plot", "bench", "cluster", "all", "dev"}
+    assert set(extras) == {"cli", "serve", "plot", "bench", "cluster", "deep", "all", "dev"}
     users = set().union(*(distributions(extras[name]) for name in extras if name != "dev"))
     assert distributions(extras["all"]) == users
