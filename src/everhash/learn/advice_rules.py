@@ -38,16 +38,16 @@ def choose(
 
 
 def _bits(k: int, *, given: bool) -> Choice:
-    # `everhash bench run table1 --methods everhash`: CIFAR-10 GIST, docs/results.md, first table
+    # `everhash bench run table1 --methods everhash`: CIFAR-10 GIST, docs/results/table1.md
     measured = (
-        "labelled entries score .624 mAP at 8 to 64 bits alike; unlabelled ones .270, .278, .293 "
-        "and .299 at 8, 16, 32 and 64"
+        "labelled entries score .620 mAP at 8 to 64 bits alike; unlabelled ones .269, .280, .294 "
+        "and .300 at 8, 16, 32 and 64"
     )
     return Choice("bits", k, f"{'your choice: ' if given else ''}{measured} (CIFAR-10 GIST)")
 
 
 def _cycle(labels: int, k: int, cycle: int | None, learner: str) -> Choice:
-    # `everhash bench run ablation`: CLINC150, by codeword, asymmetric, docs/results.md
+    # `everhash bench run ablation`: CLINC150, by codeword, asymmetric
     auto = auto_labels_per_cycle(k, learner)
     if cycle is None and labels <= auto:
         return Choice("labels_per_cycle", "auto", f"{labels} labels fit one cycle of {auto}")
@@ -58,19 +58,19 @@ def _cycle(labels: int, k: int, cycle: int | None, learner: str) -> Choice:
 
 
 def _learner(dim: int | None) -> Choice:
-    # `everhash bench run table2`, docs/results.md: CLINC150 .943 against .899 by codeword
+    # `everhash bench run table2`, docs/results/table2.md: CLINC150 .943 against .891 by codeword
     if dim is not None and sums_bytes(dim, FEATURES) > MOST_SUMS:
         size = sums_bytes(dim, FEATURES) / 2**30
         return Choice(
             "learner",
             "sgd",
             f"the exact learner's sums would take {size:.1f} GiB at {dim} features; gradient "
-            "steps score .899 mAP where it scores .943 (CLINC150), and cannot forget or merge",
+            "steps score .891 mAP where it scores .943 (CLINC150), and cannot forget or merge",
         )
     return Choice(
         "learner",
         "exact",
-        "scores .943 mAP where gradient steps score .899 (CLINC150), in any order, and can forget "
+        "scores .943 mAP where gradient steps score .891 (CLINC150), in any order, and can forget "
         "and merge",
     )
 
@@ -136,7 +136,7 @@ def consider(labels: int, rows: int | None) -> tuple[str, ...]:
     )
     # `everhash bench run unseen`, docs/results/unseen.md
     found.append(
-        "labels that nobody has taught are found better by cosine (.832 mAP against .576, "
+        "labels that nobody has taught are found better by cosine (.853 mAP against .569, "
         "CLINC150): "
         "search those by likeness, or let each query choose by auto"
     )
@@ -172,7 +172,7 @@ def sizes(
     # for an unlabelled entry of 64 bits
     known = label_bytes(labels) + 8 + kept + alike
     unknown = -(-k // 8) + 24 + kept + alike
-    # `python benchmarks/footprint.py memory`, docs/results.md: 19 bytes labelled; unlabelled 138 at
+    # `python benchmarks/footprint.py memory`: 19 bytes labelled; unlabelled 138 at
     # 64 bits, of which 64 are certificates, one a bit
     in_memory = 19 + alike
     return {
