@@ -1,9 +1,10 @@
 """What people find: answers of a collection that was filled and is searched by its public calls.
 
 `unlabelled`: a share of the entries has no label. `unseen`: a quarter of the labels is never
-learned; their entries have no label, and half of the queries ask for them.
+learned; their entries have no label, and half of the queries ask for them. In both the stream is
+ingested in order, 100 rows a call; its rows are all the entries there are.
 
-The stream is ingested in order, 100 rows a call; its rows are all the entries there are.
+`strict`: the stream is learned, 100 rows a call; entries are other rows, and none has a label.
 """
 
 from __future__ import annotations
@@ -71,14 +72,15 @@ class Figures(NamedTuple):
 
 def measure(task: Task, data: Dataset) -> dict[str, Any]:
     """Return the figures of a task."""
-    if task.protocol not in ("unlabelled", "unseen"):
+    measures = {"unlabelled": _unlabelled, "unseen": _unseen, "strict": _strict}
+    if task.protocol not in measures:
         raise OptionError(
             f"no protocol {task.protocol!r} for what is found",
-            hint="expected one of: unlabelled, unseen",
+            hint=f"expected one of: {', '.join(measures)}",
         )
     if load_faiss() is None:
         raise InputError("answers are compared with those of FAISS", hint=install_hint("bench"))
-    return _unlabelled(task, data) if task.protocol == "unlabelled" else _unseen(task, data)
+    return measures[task.protocol](task, data)
 
 
 def _unlabelled(task: Task, data: Dataset) -> dict[str, Any]:
@@ -86,13 +88,37 @@ def _unlabelled(task: Task, data: Dataset) -> dict[str, Any]:
     split = split_of(task, data)
     hidden = np.random.default_rng(task.seed).random(len(split.stream)) < task.share
     asked = asked_of(data, split, hidden)
+    taught = asked.X[~hidden], asked.y[~hidden]
     with filled(task, asked) as collection:
-        per_query = {by: judged(collection, asked, by) for by in WAYS}
-        choices = choices_of(collection, asked, per_query)
+        return {**_sizes(asked), **_compared(collection, asked, taught, task.dataset)}
+
+
+def _strict(task: Task, data: Dataset) -> dict[str, Any]:
+    """Return the figures of each way of searching where no entry has a label."""
+    split = split_of(task, data)
+    X, y = data.X[split.stream], data.y[split.stream]
+    others = split.entries[~np.isin(split.entries, split.stream)]
+    asked = asked_of(data, split._replace(stream=others), np.ones(len(others), np.bool_))
+    with empty(task, X.shape[1]) as collection:
+        for part in pieces(len(X)):
+            collection.learn(X[part], y[part].tolist())
+        collection.add(asked.X)
+        compared = _compared(collection, asked, (X, y), task.dataset)
+    return {**_sizes(asked), "stream": len(X), **compared}
+
+
+def _compared(
+    collection: Collection, asked: Asked, taught: tuple[Floats, Labels], dataset: str
+) -> dict[str, Any]:
+    """Return the figures of each way of searching, beside cosine and logistic regression."""
+    per_query = {by: judged(collection, asked, by) for by in WAYS}
+    choices = choices_of(collection, asked, per_query)
     per_query["cosine"] = by_cosine(asked)
     ways = {by: figures.means() for by, figures in per_query.items()}
-    ways["logistic"] = {"first": by_logistic(asked, task.dataset)}
-    return {**_sizes(asked), "ways": ways, "choices": choices, "threshold": FAMILIAR}
+    model = Classifier.fitted(*taught, dataset)
+    right = model.predict(asked.queries) == asked.wanted
+    ways["logistic"] = {"first": float(right.mean())}
+    return {"ways": ways, "choices": choices, "threshold": FAMILIAR}
 
 
 def _unseen(task: Task, data: Dataset) -> dict[str, Any]:
@@ -144,18 +170,23 @@ def half_known(split: Split, known: NDArray[np.bool_]) -> Split:
 
 def filled(task: Task, asked: Asked, keep_features: str = "all") -> Collection:
     """Return a collection in memory that has ingested the entries in order."""
-    collection = everhash.create(
+    collection = empty(task, asked.X.shape[1], keep_features)
+    for part in pieces(len(asked.X)):
+        collection.ingest(asked.X[part], [asked.given[i] for i in part.tolist()])
+    collection.wait()
+    return collection
+
+
+def empty(task: Task, dim: int, keep_features: str = "all") -> Collection:
+    """Return a collection in memory, with the options of a task."""
+    return everhash.create(
         None,
-        asked.X.shape[1],
+        dim,
         task.bits,
         random_state=task.seed,
         method=task.method,
         keep_features=keep_features,
     )
-    for part in pieces(len(asked.X)):
-        collection.ingest(asked.X[part], [asked.given[i] for i in part.tolist()])
-    collection.wait()
-    return collection
 
 
 def judged(collection: Collection, asked: Asked, by: str, *, unlabelled: bool = False) -> Figures:
@@ -199,13 +230,6 @@ def flat_answers(X: Floats, queries: Floats) -> NDArray[np.int64]:
     index.add(_unit(X))
     places: NDArray[np.int64] = index.search(_unit(queries), K)[1]
     return places
-
-
-def by_logistic(asked: Asked, dataset: str) -> float:
-    """Return how often batch logistic regression on all labelled rows names the right label."""
-    taught = np.array([label is not None for label in asked.given])
-    model = Classifier.fitted(asked.X[taught], asked.y[taught], dataset)
-    return float((model.predict(asked.queries) == asked.wanted).mean())
 
 
 def choices_of(

@@ -58,7 +58,7 @@ LAYOUTS: dict[tuple[str, str | None], Layout] = {
     ("retrieval", "noise"): robustness.noise,
     ("retrieval", "out-of-scope"): robustness.out_of_scope,
     ("growth", None): growth.layout,
-    ("found", None): found.both,
+    ("found", None): found.every,
     ("deep", None): deep.layout,
     ("scale", None): costs.scale,
     ("speed", None): costs.speed,

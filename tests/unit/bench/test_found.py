@@ -18,6 +18,7 @@ from everhash.matches import Matches
 from everhash.metrics import average_precision
 from tests.conftest import Stream
 
+PROTOCOLS = ("unlabelled", "unseen", "strict")
 PAGE = Experiment("found", "What people find", "", ())
 
 
@@ -32,7 +33,7 @@ def task(protocol: str, seed: int = 0) -> Task:
 
 @pytest.fixture(scope="module")
 def rows(data: Dataset) -> list[Row]:
-    tasks = [task(protocol, seed) for protocol in ("unlabelled", "unseen") for seed in (0, 2)]
+    tasks = [task(protocol, seed) for protocol in PROTOCOLS for seed in (0, 2)]
     return [
         {**each.as_row(), **found.measure(each, data), "machine": "here", "jobs": 1}
         for each in tasks
@@ -63,10 +64,20 @@ def test_auto_is_what_its_threshold_says(rows: list[Row]) -> None:
 def test_labels_never_learned_are_half_of_the_queries_and_meaning_cannot_name_them(
     rows: list[Row],
 ) -> None:
-    for row in rows[2:]:
+    for row in rows[2:4]:
         assert row["novel"]["meaning"]["first"] < 0.1
         assert row["novel"]["likeness"]["first"] > 0.8
         assert row["asked"] % 2 == 0
+
+
+def test_entries_without_labels_are_other_rows_than_those_that_are_learned(
+    data: Dataset, rows: list[Row]
+) -> None:
+    for row in rows[4:]:
+        assert row["stream"] == 300
+        assert row["ranked"] == np.sum(~data.is_query) - row["stream"]
+        assert row["ways"]["meaning"]["ten"] > row["ways"]["cosine"]["ten"]
+        assert row["ways"]["logistic"]["first"] > 0.8
 
 
 def test_other_protocols_are_refused(data: Dataset) -> None:
@@ -96,10 +107,11 @@ def test_entries_are_tied_only_if_score_and_likeness_are(
     np.testing.assert_allclose(average_precision(found.ranks(matches), relevant), expected)
 
 
-def test_the_page_tells_both_halves_and_what_auto_loses(rows: list[Row]) -> None:
+def test_the_page_tells_each_part_and_what_auto_loses(rows: list[Row]) -> None:
     text = report.text(PAGE, rows)
     assert "## Labels learned" in text
     assert "## Labels never learned" in text
+    assert "## No entry has a label" in text
     mean = np.mean([row["ways"]["meaning"]["first"] for row in rows[:2]])
     assert f"{mean:.3f} ± " in text
     assert "| novelty 0.9 " in text
@@ -107,15 +119,16 @@ def test_the_page_tells_both_halves_and_what_auto_loses(rows: list[Row]) -> None
     assert report.text(PAGE, rows[::-1]) == text
 
 
-def test_half_of_the_rows_is_a_page_too(rows: list[Row]) -> None:
+def test_a_part_of_the_rows_is_a_page_too(rows: list[Row]) -> None:
     assert "How auto chooses" not in report.text(PAGE, rows[:2])
     assert "## Labels learned" not in report.text(PAGE, rows[2:])
+    assert "## No entry has a label" not in report.text(PAGE, rows[:4])
 
 
-def test_the_experiment_asks_for_four_sets_and_both_protocols() -> None:
+def test_the_experiment_asks_for_four_sets_and_every_protocol() -> None:
     tasks = experiment.load("found").tasks()
     assert {(each.dataset, each.protocol) for each in tasks} == {
         (name, protocol)
         for name in ("clinc150", "caltech256-cnn", "cifar10-cnn", "digits")
-        for protocol in ("unlabelled", "unseen")
+        for protocol in PROTOCOLS
     }

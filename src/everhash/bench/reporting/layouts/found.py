@@ -23,6 +23,11 @@ MEASURED = (
     "`logistic` is batch logistic regression on all labelled rows at once, its C chosen in its "
     "favour."
 )
+BARE = (
+    "Labels are learned by `learn`, from rows that are not kept; entries are other rows, added "
+    "without a label. By meaning they are ranked by how probably they have the label of the query, "
+    "equal ones by likeness."
+)
 MIXED = (
     "A quarter of the labels is never learned; their entries have no label, and 30% of the others "
     "have none either. Half of the queries have such labels, half have learned ones. The second "
@@ -53,6 +58,18 @@ def unlabelled(rows: Sequence[Row]) -> Iterator[ReportPart]:
     share = ", ".join(sorted({f"{row['share']:.0%}" for row in rows}))
     yield Heading(2, "Labels learned")
     yield f"{share} of the entries have no label, and are not learned. {MEASURED}"
+    yield from _compared(rows)
+
+
+def strict(rows: Sequence[Row]) -> Iterator[ReportPart]:
+    """Yield what is found where no entry has a label."""
+    yield Heading(2, "No entry has a label")
+    yield BARE
+    yield from _compared(rows)
+
+
+def _compared(rows: Sequence[Row]) -> Iterator[ReportPart]:
+    """Yield every way of searching, beside cosine and the classifier."""
     yield _summary(rows)
     yield from _beaten(rows)
     for block in blocks(rows):
@@ -77,14 +94,12 @@ def unseen(rows: Sequence[Row]) -> Iterator[ReportPart]:
     yield _codes(rows)
 
 
-def both(rows: Sequence[Row]) -> Iterator[ReportPart]:
+def every(rows: Sequence[Row]) -> Iterator[ReportPart]:
     """Yield all of it, and the rules by which "auto" could choose."""
-    parts = {
-        protocol: [row for row in rows if row["protocol"] == protocol]
-        for protocol in ("unlabelled", "unseen")
-    }
-    for layout, part in ((unlabelled, parts["unlabelled"]), (unseen, parts["unseen"])):
-        yield from layout(part) if part else ()
+    layouts = {"unlabelled": unlabelled, "strict": strict, "unseen": unseen}
+    parts = {name: [row for row in rows if row["protocol"] == name] for name in layouts}
+    for name, layout in layouts.items():
+        yield from layout(parts[name]) if parts[name] else ()
     if parts["unseen"]:
         yield Heading(2, "How auto chooses")
         used = ", ".join(sorted({f"{row['threshold']:g}" for row in rows}))
