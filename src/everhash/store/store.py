@@ -171,7 +171,7 @@ class Store:
         return self.connection.execute(statement, values)
 
     def begin(self, how: str = "") -> None:
-        """Begin a transaction; roll back one before that there was no memory to roll back."""
+        """Begin a transaction, after rolling back one that an earlier call lacked memory to end."""
         if self.connection.in_transaction:
             self.run("ROLLBACK")
         self.run(f"BEGIN {how}")
