@@ -93,6 +93,21 @@ class ClusterHistories(Histories):
             self.call("__len__")
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_stats_are_the_same_where_a_dropped_label_leaves_the_first_unlabelled_entries(
+    seed: int,
+) -> None:
+    """Here they are coded by the functions before, then refreshed; there, once by those after."""
+    history = ClusterHistories()
+    history.start(seed=seed, many=True)
+    try:
+        history.drop(label=1)
+        history.look()
+        history.finds_the_same()
+    finally:
+        history.teardown()
+
+
 TestHistories = ClusterHistories.TestCase
 TestHistories.settings = settings(max_examples=5, stateful_step_count=12, deadline=None)
 

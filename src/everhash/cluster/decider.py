@@ -168,8 +168,8 @@ class CollectionDecider:
         state.coded += after - before
         state.arrived += len(outcome.added)
         state.next_id = outcome.entries.next_id
-        if rebase:
-            state.generation = state.hasher.generation_
+        if rebase and outcome.entries.coded_at is not None:
+            state.generation = outcome.entries.coded_at
         self.pending.lessons = outcome.lessons
         renamed = changes is not None and changes.whole
         refresh = self._refreshes()

@@ -24,6 +24,7 @@ from everhash.collection.writing import WriteCall
 from everhash.index.arrays import Bools, Counts, Floats
 from everhash.index.columns import REMOVED, UNLABELLED
 from everhash.index.features import StoredFeatures
+from everhash.index.hasher import generation_of
 from everhash.index.index import Index
 from everhash.learn.following import Solved
 from everhash.learn.hasher import OnlineHasher
@@ -35,17 +36,21 @@ class ConcernedEntries(Index):
 
     def __init__(self, hasher: OnlineHasher) -> None:
         super().__init__(hasher, likeness=False)
+        self.coded_at: int | None = None
+        """The functions' generation when the write first made an entry one without a label."""
 
-    def _code(self, rows: Floats, places: Counts, coded: Bools) -> None:
-        pass
+    def _code(self, rows: Floats, places: Counts, coded: Bools) -> None:  # noqa: ARG002
+        self._code_again(places)
 
     def _code_again(self, places: Counts) -> None:
-        pass
+        if self.coded_at is None and len(places):
+            self.coded_at = generation_of(self.hasher)
 
     def fill(self, known: Moved, next_id: int) -> None:
         """Take in the entries that are there, in order of arrival."""
         if len(known):
             self.add_checked(known.checked(self.hasher.labels_), taught=known.labels.taught)
+        self.coded_at = None
         self.continue_ids(next_id)
 
     def labelling(self, places: Counts) -> Labelling:
