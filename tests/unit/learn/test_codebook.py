@@ -223,8 +223,8 @@ def test_a_warning_turned_into_an_error_leaves_fit_undone() -> None:
 @pytest.mark.parametrize("codebook", KINDS)
 def test_300_labels_at_8_bits_in_one_cycle_finish_at_once(codebook: str) -> None:
     hasher = OnlineHasher(bits=8, labels_per_cycle=None, codebook=codebook)
-    start = time.perf_counter()
+    start = time.thread_time()
     with pytest.warns(CodebookWarning, match="44 labels, 256 first"):
         hasher.partial_fit(rows(300), list(range(300)))
-    assert time.perf_counter() - start < 2
+    assert time.thread_time() - start < 2
     assert len(np.unique(hasher.codewords_[:256], axis=0)) == 256
