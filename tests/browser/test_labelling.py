@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tests.browser.conftest import Open
 from tests.browser.processes import Server, Site
 from tests.browser.reading import number, ranking, search_by, show_unlabelled, until
+
+pytestmark = pytest.mark.slow
 
 
 def labels_of(server: Site, name: str) -> list[Any]:

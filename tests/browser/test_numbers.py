@@ -18,6 +18,8 @@ from tests.browser.conftest import Open
 from tests.browser.processes import Server, Site
 from tests.browser.reading import TIMES, ranking, until
 
+pytestmark = pytest.mark.slow
+
 DROP = """([name, text]) => {
     const transfer = new DataTransfer();
     transfer.items.add(new File([text], name));

@@ -16,6 +16,8 @@ from tests.browser.conftest import Open
 from tests.browser.processes import Server, Servers
 from tests.unit.serve.serving import serving
 
+pytestmark = pytest.mark.slow
+
 
 def key_for(role: str, file: Path) -> str:
     """Add a key to a file of keys and return it."""

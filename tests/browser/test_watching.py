@@ -20,6 +20,8 @@ from tests.browser.reading import DASH, MINUS, PHONE, TIMES, number, painted, un
 from tests.conftest import slowly
 from tests.unit.serve.serving import serving
 
+pytestmark = pytest.mark.slow
+
 GROUND = "getComputedStyle(document.body).backgroundColor"
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 NAMELESS = """all => all

@@ -12,6 +12,8 @@ from tests.browser.conftest import Open
 from tests.browser.processes import Server
 from tests.browser.reading import PHONE
 
+pytestmark = pytest.mark.slow
+
 STATIC = Path(everhash.__file__).parent / "serve" / "static"
 ASKED_FOR = {"stale", "cycle", "home", "codeword", "novelty", "likeness", "meaning", "published"}
 KNOWN = set(re.findall(r"^  (\w+): \[", (STATIC / "words.js").read_text(), re.M))

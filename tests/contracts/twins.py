@@ -144,7 +144,7 @@ def assert_same(mine: Any, theirs: Any) -> None:
         assert mine == theirs
 
 
-@pytest.fixture(name="twins", params=["home", CLUSTER])
+@pytest.fixture(name="twins", params=["home", *slowly(CLUSTER)])
 def make_twins(request: pytest.FixtureRequest) -> Iterator[Twins]:
     pair = Twins(**KINDS[request.param])
     yield pair

@@ -130,6 +130,7 @@ def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_rows(tmp_path: Pat
     assert told == []
 
 
+@pytest.mark.slow
 def test_a_task_that_fails_is_told_and_does_not_end_the_others(tmp_path: Path) -> None:
     tasks = [Task("retrieval", name, "paper", 8, rows_a_label=5) for name in ("nothing", "digits")]
     file = RowFile(tmp_path / "rows.jsonl")
@@ -139,6 +140,7 @@ def test_a_task_that_fails_is_told_and_does_not_end_the_others(tmp_path: Path) -
     assert [row["dataset"] for row in file.rows] == ["digits"]
 
 
+@pytest.mark.slow
 def test_a_set_of_ones_own_is_run_by_its_columns(tmp_path: Path, digits: Stream) -> None:
     path = tmp_path / "own.npz"
     np.savez(path, vectors=digits.X[:600], kind=np.array([f"digit {y}" for y in digits.y[:600]]))

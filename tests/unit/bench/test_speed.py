@@ -198,6 +198,7 @@ def test_a_missing_peer_is_said_to_be_missing(
     assert f"{package} is not installed: pip install 'everhash[bench]'" in figures["note"]
 
 
+@pytest.mark.slow
 def test_the_benchmark_is_imported_without_its_extras() -> None:
     hidden = ["matplotlib", "faiss", "usearch"]
     script = (

@@ -72,6 +72,7 @@ def test_list_names_every_experiment_and_data_set() -> None:
     assert [each["name"] for each in listed["data"]] == list(datasets.names())
 
 
+@pytest.mark.slow
 def test_own_rows_are_run_reported_and_not_run_again(
     tmp_path: Path, own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +112,7 @@ def test_what_cannot_be_run_is_refused(
         output("bench", "run", *arguments)
 
 
+@pytest.mark.slow
 def test_columns_of_own_files_are_found_or_asked_for_before_anything_runs(
     own: Path, tmp_path: Path, digits: Stream
 ) -> None:
@@ -142,6 +144,7 @@ def test_a_report_on_own_data_speaks_of_what_was_run(run_of_own: Run) -> None:
     assert line in said
 
 
+@pytest.mark.slow
 def test_the_experiment_in_the_docs_runs(tmp_path: Path) -> None:
     page = Path(__file__).resolve().parents[3] / "docs" / "bench.md"
     (example,) = re.findall(r"^```toml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)

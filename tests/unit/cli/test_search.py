@@ -236,6 +236,7 @@ def test_many_queries_are_numbered_through(shop: Path, tmp_path: Path) -> None:
     assert len(found) == 1001
 
 
+@pytest.mark.slow
 def test_progress_of_many_queries_goes_to_a_terminal_and_answers_do_not(
     shop: Path, tmp_path: Path
 ) -> None:

@@ -62,6 +62,7 @@ def test_a_service_answers_as_its_file_does(shop: Path, address: str, queries: P
         assert output(*there) == output(*here), name
 
 
+@pytest.mark.slow
 def test_a_service_is_changed_as_its_file_is(shop: Path, address: str, queries: Path) -> None:
     for name, rest in WRITING.items():
         here, there = (call(name, target, rest, queries) for target in (shop, address))

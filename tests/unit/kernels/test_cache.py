@@ -20,6 +20,8 @@ from everhash import kernels
 USED = """
 from everhash.kernels.compiling import inner
 
+pytestmark = pytest.mark.slow
+
 @inner
 def used():
     return 1

@@ -142,6 +142,7 @@ def test_an_interrupt_at_any_moment_ends_well(tmp_path: Path, seconds: float) ->
         assert len(collection) == 60
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_kernels_compile_waits_for_no_compiler(tmp_path: Path) -> None:
     path = tmp_path / "shop.ever"
     filled(path).close()
