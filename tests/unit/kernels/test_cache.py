@@ -16,11 +16,11 @@ import pytest
 
 from everhash import kernels
 
+pytestmark = pytest.mark.slow
+
 # Stand-ins that compile in a second: one kernel, which contains code of another file.
 USED = """
 from everhash.kernels.compiling import inner
-
-pytestmark = pytest.mark.slow
 
 @inner
 def used():
