@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.bench import datasets
+from everhash.products import product
 
 SETS = ("cifar10-cnn", "caltech256-cnn", "cifar10-gist", "caltech256-gist")
 DIM, SEED = 64, 0
@@ -132,6 +133,6 @@ def halves(X: Floats, part: Counts) -> tuple[Counts, Counts]:
     """Cut rows in two across the direction from the mean to the row farthest from it."""
     rows = X[part] - X[part].mean(axis=0)
     far = rows[(rows**2).sum(axis=1).argmax()]
-    order = np.argsort(rows @ far, kind="stable")
+    order = np.argsort(product(rows, far), kind="stable")
     middle = len(part) // 2
     return part[order[:middle]], part[order[middle:]]

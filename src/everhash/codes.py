@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from everhash.errors import DimensionError
 from everhash.kernels.reference import masked_hamming
+from everhash.products import product
 
 Words = NDArray[np.uint64]
 
@@ -107,5 +108,5 @@ def asymmetric(margins: NDArray[np.float32], entries: Codes) -> NDArray[np.float
     """
     if margins.shape[1] != entries.width:
         raise DimensionError(expected=entries.width, got=margins.shape[1], what="bits")
-    scores: NDArray[np.float32] = margins @ entries.unpack().T.astype(np.float32)
+    scores: NDArray[np.float32] = product(margins, entries.unpack().T.astype(np.float32))
     return -scores

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.kernels.reference import Counts, Floats, Signs
+from everhash.products import product
 
 Places = NDArray[np.int32]
 
@@ -27,7 +28,7 @@ def follow_words(Z: Floats, labels: Counts, words: Signs, W: Floats, step: float
         step: the step size.
     """
     for z, label in zip(Z, labels, strict=True):
-        f = np.tanh(W @ z)
+        f = np.tanh(product(W, z))
         slope = np.float32(step) * (f - words[label]) * (np.float32(1) - f * f)
         W -= np.outer(slope, z)
 
@@ -42,7 +43,7 @@ def follow_words_boosted(Z: Floats, labels: Counts, words: Signs, W: Floats, ste
     Arguments as for `follow_words`.
     """
     for z, label in zip(Z.astype(np.float64), labels, strict=True):
-        right, length, before = words[label] * (W @ z), z @ z, 0.0
+        right, length, before = words[label] * product(W, z), z @ z, 0.0
         for bit, margin in enumerate(right):
             exponent = min(0.0, -before) + min(MAX_EXPONENT, -margin)
             move = step * np.exp(exponent)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash.products import product
+
 Floats = NDArray[np.float32]
 Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -89,7 +91,7 @@ def learn(
             continue
         rounds[cycle] += 1
         eta = np.float32(step / np.sqrt(rounds[cycle]) if decays else step)
-        push = slope(loss, word * (W @ z))
+        push = slope(loss, word * product(W, z))
         moved = push > 0
         before = W[moved]
         W[moved] += (eta * push * word)[moved, None] * z
@@ -118,7 +120,7 @@ def margins(Z: Floats, functions: Floats) -> Floats:
     Returns:
         (n, n_cycles * k), cycle by cycle.
     """
-    return Z @ functions.reshape(-1, functions.shape[2]).T
+    return product(Z, functions.reshape(-1, functions.shape[2]).T)
 
 
 def word_margins(scores: Floats, words: Signs, labels_per_cycle: int, n_cycles: int) -> Floats:
@@ -138,7 +140,7 @@ def word_margins(scores: Floats, words: Signs, labels_per_cycle: int, n_cycles: 
     out = np.zeros((len(scores), n_cycles, words.shape[1]), np.float32)
     for cycle in range(n_cycles):
         members = slice(cycle * labels_per_cycle, (cycle + 1) * labels_per_cycle)
-        out[:, cycle] = scores[:, members] @ words[members].astype(np.float32)
+        out[:, cycle] = product(scores[:, members], words[members].astype(np.float32))
     return out.reshape(len(scores), n_cycles * words.shape[1])
 
 
@@ -154,7 +156,7 @@ def word_scores(margins: Floats, words: Signs, labels_per_cycle: int) -> Floats:
     out = np.empty((len(margins), len(words)), np.float32)
     for label, word in enumerate(words.astype(np.float32)):
         first = label // labels_per_cycle * k
-        out[:, label] = margins[:, first : first + k] @ word
+        out[:, label] = product(margins[:, first : first + k], word)
     return out
 
 

@@ -10,6 +10,7 @@ from everhash.learn import seeds
 from everhash.learn.growing import GrowingArray
 from everhash.learn.rotated_view import Rotated
 from everhash.learn.views import margins_by, word_scores
+from everhash.products import product
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -152,7 +153,8 @@ class ServedFunctions:
             first = cycle * self._rho
             labels = first + np.flatnonzero(known[first : first + self._rho])
             signs = np.where(bits, np.float32(1), np.float32(-1))
-            agree = signs @ self._words.rows[labels].T.astype(np.float32)  # exact: whole numbers
+            words = self._words.rows[labels].astype(np.float32)
+            agree = product(signs, words.T)  # exact: whole numbers
             nearest[mine] = labels[agree.argmax(axis=1)]
             distances[mine] = (signs.shape[1] - agree.max(axis=1)) / 2
         return nearest, distances

@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 
 from everhash.learn.views import margins_by
 from everhash.peers.method import Counts, Floats
+from everhash.products import product
 
 Vector = NDArray[np.float64]
 
@@ -84,7 +85,7 @@ class Residual:
         """Return R x."""
         by_label = np.bincount(self.labels, x)
         pairs = self.bits * (2 * by_label[self.labels] - by_label.sum())
-        return np.asarray(pairs - (self.codes @ x) @ self.codes)
+        return np.asarray(pairs - product(self.codes, x) @ self.codes)
 
     def form(self, x: Floats) -> float:
         """Return x^T R x. The larger it is for a code, the more of the residual the code explains.
@@ -92,7 +93,7 @@ class Residual:
         Taking a code h off changes the sum of squares of R by n^2 - 2 h^T R h.
         """
         by_label = np.bincount(self.labels, x)
-        said = (self.codes @ x).astype(np.float64)
+        said = product(self.codes, x).astype(np.float64)
         return float(self.bits * (2 * by_label @ by_label - by_label.sum() ** 2) - said @ said)
 
     def in_features(self) -> NDArray[np.float64]:
@@ -146,15 +147,15 @@ def refine(residual: Residual, start: Vector) -> Vector:
     """Return where Nesterov's method gets to on -f(K a)^T R f(K a)."""
     K = residual.K
     a0 = a1 = start
-    Ka0 = Ka1 = K @ start.astype(np.float32)
+    Ka0 = Ka1 = product(K, start.astype(np.float32))
     cost = -residual.form(smooth(Ka1))
     momentum0, momentum1, beta = 0.0, 1.0, 1.0
     for _ in range(STEPS):
         on = np.float32((momentum0 - 1) / momentum1)
         v, Kv = a1 + on * (a1 - a0), Ka1 + on * (Ka1 - Ka0)
         height, slope = gradient(residual, Kv)
-        down = residual.metric @ slope
-        Kdown, steep = K @ down, float(slope @ down)
+        down = product(residual.metric, slope)
+        Kdown, steep = product(K, down), float(slope @ down)
         for _ in range(DOUBLINGS):
             Kz = Kv - Kdown / np.float32(beta)
             lower = -residual.form(smooth(Kz))

@@ -51,6 +51,7 @@ from everhash.peers.batch_method import Report, ThresholdMethod
 from everhash.peers.description import Description
 from everhash.peers.method import Counts, Floats
 from everhash.peers.options import option, share, whole
+from everhash.products import product
 
 BATCH = 100
 """Pairs a step, an even number."""
@@ -162,6 +163,6 @@ def worst_codes(a: Floats, b: Floats, loss: NDArray[np.float64]) -> tuple[Floats
 
 def descent(W: Floats, X_a: Floats, X_b: Floats, loss: NDArray[np.float64]) -> Floats:
     """Return (bits, w) where the bound of these pairs falls fastest."""
-    a, b = X_a @ W.T, X_b @ W.T
+    a, b = product(X_a, W.T), product(X_b, W.T)
     g_a, g_b = worst_codes(a, b, loss)
     return np.asarray((signs(a) - g_a).T @ X_a + (signs(b) - g_b).T @ X_b, np.float32)
