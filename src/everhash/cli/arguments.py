@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Hashable, Iterable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, overload
@@ -187,7 +187,10 @@ def open_collection(
         collection = open_cluster(target, durability=durability)
     else:
         with waiting(f"opening {escape(printable(target))}"):
-            collection = everhash.open(target, readonly=readonly, durability=durability)
+            file = everhash.open(target, readonly=readonly, durability=durability)
+        with closing(file), file.held() if readonly else nullcontext():  # one state a command
+            yield file
+        return
     with closing(collection):
         yield collection
 

@@ -70,7 +70,7 @@ class RemoteReading:
         label: Hashable = None,
     ) -> Iterator[Entry]:
         """Go through entries in order of arrival: those from number `start` up to `stop`."""
-        check_page(start)
+        check_page(start, stop=stop)
         wanted = requests.listing_query(stop, text, label)
         place: int | None = start
         while place is not None:
@@ -88,14 +88,14 @@ class RemoteReading:
         label: Hashable = None,
     ) -> Page:
         """Return entries in order of arrival, and where to go on; see `Collection.page`."""
-        check_page(start, limit)
+        check_page(start, limit, stop)
         wanted = requests.listing_query(stop, text, label)
         wanted["unlabelled"] = bool(unlabelled)
         return paging.page_of(self._session, start, limit, wanted)
 
     def labels(self, start: int = 0, stop: int | None = None) -> list[LabelInfo]:
         """Return labels in order of arrival, from number `start` up to `stop`: how each stands."""
-        check_page(start)
+        check_page(start, stop=stop)
         return paging.labels_of(self._session, start, stop)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

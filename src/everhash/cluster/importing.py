@@ -58,7 +58,7 @@ def import_file(
     folder = opening._folder(storage)
     whole_number("shards", shards, least=1, most=SLOTS)
     whole_number("replicas", replicas, least=1, most=opening.MOST_COPIES)
-    with open_file(file, readonly=True) as collection:
+    with open_file(file, readonly=True) as collection, collection.held():  # all of one state
         _check(collection)
         folder.mkdir(parents=True, exist_ok=True)
         opening._connect(address)

@@ -94,7 +94,7 @@ class ReadCalls:
         label: Hashable = None,
     ) -> Page:
         """Return entries in order of arrival, and where to go on."""
-        check_page(start, limit)
+        check_page(start, limit, stop)
         text = check_text(text)
         options = {"unlabelled": unlabelled, "text": text, "label": label}
         question = ReadPage(start, limit, stop, options)
@@ -113,7 +113,7 @@ class ReadCalls:
         label: Hashable = None,
     ) -> Iterator[Entry]:
         """Yield entries in order of arrival."""
-        check_page(start)
+        check_page(start, stop=stop)
         place: int | None = start
         while place is not None:
             page = self.page(place, PAGE_ENTRIES, stop, text=text, label=label)

@@ -29,7 +29,10 @@ def read_newer(store: Store, parts: Listing, about: dict[str, Any], state: Loade
     now = store.about
     check_head(store)
     if (now["epoch"], now["folds"]) != (about["epoch"], about["folds"]):
-        return load(store)
+        newest = load(store)
+        if newest.index.continues(state.index):
+            newest.index.numbering = state.index.numbering
+        return newest
     model = PartKey("model", 0)
     if parts[model] == store.parts.get(model):
         learn_lessons(store, state.hasher, about["lessons"])

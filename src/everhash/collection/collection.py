@@ -41,13 +41,16 @@ class Collection(LabelCalls):
     Every call that changes something is one transaction: when it returns, the file has it; when it
     raises, or the process dies, neither file nor memory has any of it. One process writes; others
     read with `open(path, readonly=True)`, each from the state the file had when it was opened or
-    last caught up; only payloads and thumbnails they read as they are now.
+    last caught up. Calls that read more from the file make them catch up first, so that all of an
+    answer is of one state.
 
     Threads may share a collection. Calls that change something take turns. Searches and other calls
     that only need memory do not wait for the disk: while a commit is being made durable they go on,
     and see its changes already. If it fails, the writing call raises and memory is read again from
-    the file, so what they saw may be gone. Calls that read the file (`attachments`, `features`,
-    `search_like`, `payloads=True`, `catch_up`) and `held` wait for the commit.
+    the file, so what they saw may be gone. Calls that read the file wait for the commit, and so do
+    those that must not see anything change: `attachments`, `features`, `search_like`, searches by
+    likeness or auto, with `exact=True` or `payloads=True`, `page` and `entries` with a text,
+    `held`, `catch_up`, `close`, and `snapshot` of a collection in memory.
 
     `create` and `open` make collections.
     """

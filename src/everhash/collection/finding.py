@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from everhash.collection.attachments import places_with_text
+from everhash.errors import StoreError
 from everhash.index.index import Index
 from everhash.store.store import Store
 from everhash.wire.ids import Id
@@ -16,13 +18,25 @@ LOOKS = 1000
 """Entries whose payloads are read at a time; other calls have their turn in between."""
 
 
-class Wanted(NamedTuple):
+@dataclass
+class Wanted:
     """Which entries a listing has; see `Collection.page`."""
 
     stop: int | None
     text: str | None
     label: Hashable
     unlabelled: bool = False
+    _numbering: object = None
+    """That of the first entries; see `Index.numbering`."""
+
+    def check_numbers(self, index: Index) -> None:
+        """Raise if the listing has begun by other numbers than entries have now."""
+        self._numbering = self._numbering or index.numbering
+        if index.numbering is not self._numbering:
+            raise StoreError(
+                "the collection was compacted meanwhile, which gave entries other numbers",
+                hint="begin again",
+            )
 
 
 class Looked(NamedTuple):
@@ -36,7 +50,7 @@ class Looked(NamedTuple):
     @classmethod
     def at(cls, index: Index, start: int, wanted: Wanted) -> Looked:
         """Return the next entries that may be wanted."""
-        stop, _, label, unlabelled = wanted
+        stop, label, unlabelled = wanted.stop, wanted.label, wanted.unlabelled
         places = index.places_from(start, LOOKS, stop, unlabelled=unlabelled, label=label)
         ids = index.names_at(np.array(places, np.int64)).tolist()
         return cls(places, ids, index.arrived if stop is None else min(stop, index.arrived))

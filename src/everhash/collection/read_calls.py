@@ -38,6 +38,8 @@ class ReadCalls:
     """
 
     _make_index: ClassVar[type[Index]] = Index
+    _is_kept = False
+    """Whether a block of `_in_file` is under way; whoever looks has `_writer_lock`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -48,11 +50,12 @@ class ReadCalls:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other threads from changing the collection, so that several calls see one state.
+        """Keep the collection as it is, so that several calls see one state.
 
-        It waits for a write that is under way. Searches of other threads go on.
+        It waits for a write that is under way. Searches of other threads go on. A reader catches up
+        first, then stays where it is whatever the writer does.
         """
-        with self._writer_lock:
+        with self._in_file() if self._store.readonly else self._writer_lock:
             yield
 
     def _load(self) -> Loaded:
@@ -80,16 +83,25 @@ class ReadCalls:
     def _in_file(self) -> Iterator[None]:
         """Keep the file at the state that memory has, to read from it; a reader catches up first.
 
-        What the older state of a reader needs may have left the file.
+        Memory knows entries by their places in the file, and a writer may compact it at any moment:
+        what a call looks up in memory and reads from the file must be inside one such block. A
+        block inside another has the state of that one.
         """
         with self._writer_lock:
+            if self._is_kept:
+                yield
+                return
             with self._state_lock:
                 self._load()
             with self._store.reading():
                 if self._store.readonly:
                     with self._state_lock:
                         self._catch_up()
-                yield
+                self._is_kept = True
+                try:
+                    yield
+                finally:
+                    self._is_kept = False
 
     @property
     def hasher(self) -> StreamHasher:
@@ -132,13 +144,15 @@ class ReadCalls:
         text id, as the whole of a number, or as a part of any text in the payload (names of its
         fields do not count). Payloads are read from the file: a reader catches up first.
         """
-        check_page(start, limit)
-        wanted = Wanted(stop, check_text(text), label, unlabelled)
+        check_page(start, limit, stop)
         found: list[Entry] = []
         place: int | None = start
-        while place is not None and len(found) < limit:
-            part, place = self._part(place, limit - len(found), wanted)
-            found += part
+        wanted = Wanted(stop, check_text(text), label, unlabelled)
+        # a reader's page is of one state; a writer's other calls have their turn while it is made
+        with self.held() if self._store.readonly and wanted.text else nullcontext():
+            while place is not None and len(found) < limit:
+                part, place = self._part(place, limit - len(found), wanted)
+                found += part
         return Page(found, place)
 
     def entries(
@@ -151,9 +165,10 @@ class ReadCalls:
     ) -> Iterator[Entry]:
         """Yield entries in order of arrival: those from number `start` up to `stop`.
 
-        `text` and `label` are those of `page`.
+        `text` and `label` are those of `page`. Each entry is as it is when its turn comes; inside
+        `held` all are of one state. `StoreError` if the collection is compacted meanwhile.
         """
-        check_page(start)
+        check_page(start, stop=stop)
         wanted = Wanted(stop, check_text(text), label)
         place: int | None = start
         while place is not None:
@@ -168,29 +183,26 @@ class ReadCalls:
         """
         if wanted.text is None:
             with self._in_memory() as state:
+                wanted.check_numbers(state.index)
                 label, unlabelled = wanted.label, wanted.unlabelled
                 return state.index.page(
                     start, limit, wanted.stop, unlabelled=unlabelled, label=label
                 )
         with self._in_file():
             with self._in_memory() as state:
+                wanted.check_numbers(state.index)
                 looked = Looked.at(state.index, start, wanted)
             places = looked.having(wanted.text, self._store)[:limit]
             with self._in_memory() as state:
                 return Page(state.index.entries_at(places), looked.next(places, limit))
 
     def attachments(self, ids: Iterable[Any]) -> list[Attachment]:
-        """Return payloads and thumbnails of entries, read from the file as it is now.
-
-        A reader that has not caught up gets those that the entries it knows have now: none, if they
-        have been removed since.
-        """
+        """Return payloads and thumbnails of entries, read from the file; a reader catches up first."""
         ids = drawn(ids)
-        with self._writer_lock:
+        with self._in_file():
             with self._in_memory() as state:
                 places = state.index.find(ids)
-            with self._store.reading():
-                return read_attachments(self._store, places)
+            return read_attachments(self._store, places)
 
     def features(self, ids: Iterable[Any]) -> NDArray[np.float32]:
         """Return (n, d) features of entries, as they are stored: in half precision.
@@ -204,7 +216,7 @@ class ReadCalls:
 
     def labels(self, start: int = 0, stop: int | None = None) -> list[LabelInfo]:
         """Return labels in order of arrival: those from position `start` up to `stop`."""
-        check_page(start)
+        check_page(start, stop=stop)
         with self._in_memory() as state:
             names = state.hasher.labels_
             known = [number for number, name in enumerate(names) if name is not None]
@@ -233,7 +245,10 @@ class ReadCalls:
             }
 
     def catch_up(self) -> bool:
-        """Move a collection opened for reading to the newest state; return whether it is newer."""
+        """Move a collection opened for reading to the newest state; return whether it is newer.
+
+        Inside `held` it stays where it is.
+        """
         with self._writer_lock:
             before = self._store.commit
             with self._in_file():

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.errors import OptionError
 from everhash.wire.ids import Id
+from everhash.wire.options import check_whole
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,9 @@ class Page(NamedTuple):
     """Number of the entry to go on with; None if this is the last page."""
 
 
-def check_page(start: int, limit: int = 1) -> None:
-    """Raise if a page would start before the first entry, or be empty."""
-    if start < 0 or limit < 1:
-        problem = f"start must be at least 0 and limit at least 1, got {start} and {limit}"
-        raise OptionError(problem, hint="the first entry has number 0")
+def check_page(start: Any, limit: Any = 1, stop: Any = None) -> None:
+    """Raise if a page would start before the first entry, be empty, or end nowhere."""
+    check_whole("start", start, least=0)
+    check_whole("limit", limit, least=1)
+    if stop is not None:
+        check_whole("stop", stop, least=0)

@@ -13,7 +13,7 @@ from everhash.index.likeness import Likeness
 from everhash.index.reading import ReadableEntries
 from everhash.learn.mapping import FrozenMapping
 from everhash.stream import Labels
-from everhash.wire.ids import IdList
+from everhash.wire.ids import IdList, plain_ids
 
 
 class Records(NamedTuple):
@@ -236,7 +236,14 @@ class Exporting(ReadableEntries):
         self._features.renumber(kept)
         self.restore(records, codes, mapping, self._coder)
         self._ids.next = next_id
+        self.numbering = object()
         return kept
+
+    def continues(self, older: Exporting) -> bool:
+        """Whether the entries of an older index have the same numbers here."""
+        places = np.arange(min(older.arrived, self.arrived))
+        before, now = older._ids.at(places), self._ids.at(places)
+        return older.arrived <= self.arrived and plain_ids(before) == plain_ids(now)
 
     def continue_ids(self, next_id: int) -> None:
         """Let default ids go on from this one, if it is beyond all that are there."""

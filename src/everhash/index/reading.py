@@ -79,7 +79,7 @@ class ReadableEntries(StoredEntries):
             unlabelled: return only entries without a label.
             label: return only entries that have this label.
         """
-        check_page(start, limit)
+        check_page(start, limit, stop)
         places = self.places_from(start, limit + 1, stop, unlabelled=unlabelled, label=label)
         entries = self.entries_at(places[:limit])
         return Page(entries, places[limit] if len(places) > limit else None)

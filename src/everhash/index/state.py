@@ -45,6 +45,8 @@ class EntryState:
         self.coding = coding
         self.keep_features = keep_features
         self.likeness = likeness
+        self.numbering = object()
+        """Another one after entries were given other numbers; see `compact`."""
         self._features = features or MemoryFeatures()
         self._coder: Likeness | None = None
         self._empty()

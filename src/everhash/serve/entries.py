@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -121,14 +122,15 @@ def labels_page(collection: Served, start: int, limit: int) -> dict[str, Any]:
 
 def stats_of(collection: Served, *, readonly: bool) -> dict[str, Any]:
     """Return the stats of a collection, without the folder of its file."""
-    stats, hasher = collection.stats(), collection.hasher
-    path = stats.pop("path")
-    return {
-        **stats,
-        "labels": count_labels(collection),
-        "cycles": hasher.n_cycles_,
-        "width": hasher.width_,
-        "version": everhash.__version__,
-        "readonly": readonly,
-        "name": None if path is None else Path(path).name,
-    }
+    with collection.held() if readonly else nullcontext():  # others would wait for a commit
+        stats, hasher = collection.stats(), collection.hasher
+        path = stats.pop("path")
+        return {
+            **stats,
+            "labels": count_labels(collection),
+            "cycles": hasher.n_cycles_,
+            "width": hasher.width_,
+            "version": everhash.__version__,
+            "readonly": readonly,
+            "name": None if path is None else Path(path).name,
+        }

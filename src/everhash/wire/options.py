@@ -20,11 +20,17 @@ MAX_RADIUS = float(np.finfo(np.float32).max)
 
 def check_k(k: Any) -> int:
     """Return k, the number of entries wanted, as an int; raise if it is not a valid one."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise OptionError(f"k must be a whole number of at least 1, got {k!r:.40}")
+    k = check_whole("k", k, least=1)
     if k > limits.RESULTS:
         raise LimitError(f"k = {k}, at most {limits.RESULTS} are supported")
-    return int(k)
+    return k
+
+
+def check_whole(name: str, value: Any, *, least: int) -> int:
+    """Return an option as an int; raise if it is no whole number, or too small."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise OptionError(f"{name} must be a whole number of at least {least}, got {value!r:.40}")
+    return int(value)
 
 
 def check_by(by: Any) -> str:
