@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 from numpy.typing import NDArray
 
 from everhash import kernels
+from tests.sentinel import pytest_runtest_setup  # noqa: F401 - a hook: see there
 
 settings.register_profile(
     "everhash",

@@ -197,7 +197,7 @@ class ReadCalls:
                 return Page(state.index.entries_at(places), looked.next(places, limit))
 
     def attachments(self, ids: Iterable[Any]) -> list[Attachment]:
-        """Return payloads and thumbnails of entries, read from the file; a reader catches up first."""
+        """Return payloads and thumbnails of entries, from the file; a reader catches up first."""
         ids = drawn(ids)
         with self._in_file():
             with self._in_memory() as state:

@@ -34,8 +34,9 @@ class SearchPart(NamedTuple):
 class CodeSearch:
     """Segments over a table of codes, built when a search needs them.
 
-    Removed entries stay in a segment until it is built again. They are left out of results, and
-    only queries that lack results for that reason are searched again, for twice as many.
+    Removed entries stay in a segment. They are left out of results, and only queries that lack
+    results for that reason are searched again, for twice as many. No search moves entries to other
+    slots: whoever changes the table does, and then makes a new `CodeSearch`.
     """
 
     def __init__(self, table: CodeTable, mapping: FrozenMapping, coding: str) -> None:
@@ -106,9 +107,6 @@ class CodeSearch:
 
     def _segments(self) -> list[SearchPart]:
         """Return segments that cover all entries, building what is missing."""
-        if self._table.dead > max(64, len(self._table) // 20) and self._table.refresh is None:
-            self._table.drop_dead()
-            self._parts = []
         n = len(self._table)
         covered = self._parts[-1].end if self._parts else 0
         if covered < n:

@@ -22,6 +22,8 @@ from everhash.learn.mapping import FrozenMapping
 
 BATCH = 2048
 """Rows encoded at a time."""
+MANY_DEAD = 64
+"""Removed entries, or a twentieth of all, from which on their rows are dropped."""
 
 
 class CodedEntries:
@@ -86,6 +88,17 @@ class CodedEntries:
     def remove(self, places: Counts) -> None:
         """Remove entries."""
         self._table.kill(places)
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """Drop the rows of removed entries once they are many; a refresh needs them where they are.
+
+        Slots change, so only calls that change entries do it, never one that searches.
+        """
+        table = self._table
+        if table.dead > max(MANY_DEAD, len(table) // 20) and not self.refreshing:
+            table.drop_dead()
+            self.search = CodeSearch(table, self.mapping, self.coding)
 
     def code_of(self, place: int) -> tuple[int, Bools]:
         """Return an entry's home and its bits there."""
@@ -129,6 +142,7 @@ class CodedEntries:
             self._table.replace(columns, task.bits)
             self.mapping, self._odometer = new, task.odometer
             self.search = CodeSearch(self._table, new, self.coding)
+        self._tidy()
 
     def stop_refresh(self) -> None:
         """Make the next step of a refresh under way raise."""

@@ -20,10 +20,10 @@ MAX_RADIUS = float(np.finfo(np.float32).max)
 
 def check_k(k: Any) -> int:
     """Return k, the number of entries wanted, as an int; raise if it is not a valid one."""
-    k = check_whole("k", k, least=1)
-    if k > limits.RESULTS:
-        raise LimitError(f"k = {k}, at most {limits.RESULTS} are supported")
-    return k
+    wanted = check_whole("k", k, least=1)
+    if wanted > limits.RESULTS:
+        raise LimitError(f"k = {wanted}, at most {limits.RESULTS} are supported")
+    return wanted
 
 
 def check_whole(name: str, value: Any, *, least: int) -> int:

@@ -115,7 +115,7 @@ def test_a_compaction_at_any_moment_of_a_call_does_not_mix_states(
         with both(tmp_path / f"{n}.ever", original) as (writer, reader):
             before = call(writer)
             with pytest.MonkeyPatch.context() as patched:
-                at = At(patched, n, lambda: compact(writer))  # noqa: B023 - called here only
+                at = At(patched, n, lambda: compact(writer))
                 got = call(reader)
             done = at.done
             if not done:

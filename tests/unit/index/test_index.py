@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from everhash import Index, OnlineHasher
+from everhash import Index, OnlineHasher, peers
 from everhash.codes import asymmetric
 from everhash.errors import (
     DimensionError,
@@ -338,3 +338,26 @@ def test_pages_that_cannot_be_are_refused(index: Index) -> None:
     for start, limit in ((-1, 5), (0, 0)):
         with pytest.raises(OptionError, match="at least"):
             index.page(start, limit)
+
+
+@pytest.mark.parametrize("by", ["asymmetric", "hamming"])
+@pytest.mark.parametrize("method", ["mihash", "everhash"])
+def test_distances_are_right_after_many_entries_were_replaced(
+    digits: Stream, method: str, by: str
+) -> None:
+    hasher = peers.get(method, bits=8).partial_fit(digits.X[:300], digits.y[:300])
+    index, X = Index(hasher), digits.X
+    index.add(X[:100])
+    index.search(X[:1], 5, by)  # builds what searches need
+    index.add(X[100:190], range(90), replace=True)
+    some = [*range(0, 90, 7), 95]
+    found = index.search(X[500:503], len(some), by, ids=some)
+    fresh = Index(hasher)
+    fresh.add(np.concatenate([X[100:190], X[90:100]])[some], some)
+    expected = fresh.search(X[500:503], len(some), by)
+    for row in range(3):
+        mine = dict(zip(found.ids[row].tolist(), found.scores[row].tolist(), strict=True))
+        theirs = dict(zip(expected.ids[row].tolist(), expected.scores[row].tolist(), strict=True))
+        assert mine == theirs
+    within = index.search_radius(X[500:503], 1e6, by, ids=some)
+    np.testing.assert_array_equal(np.sort(within.scores), np.sort(expected.scores))
