@@ -1,70 +1,23 @@
 """SQLite's calls to the system and for memory, counted, and made to fail when a test says so.
 
-No compiler is needed: with ctypes, SQLite's own table of file operations (its VFS) is copied, some
-entries are replaced by Python functions, and the copy becomes the default. Only for a process of
-the test's own, before it has opened any collection, and with one thread.
+Files fail in the layer of `vfs`, memory in SQLite's own table of allocations.
 """
 
 from __future__ import annotations
 
-import ctypes
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from ctypes import (
-    CFUNCTYPE,
-    POINTER,
-    Structure,
-    addressof,
-    byref,
-    c_char_p,
-    c_int,
-    c_int64,
-    c_void_p,
-)
-from pathlib import Path
+from ctypes import CFUNCTYPE, Structure, byref, c_int, c_void_p
+
+from tests.crash.vfs import KEPT, GoOn, Layer, find_sqlite, put_below
 
 SET_MEMORY, GET_MEMORY = 4, 5
 """SQLITE_CONFIG_MALLOC and SQLITE_CONFIG_GETMALLOC."""
 WRITE_FAILURES = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
-KEPT: list[object] = []
-"""What SQLite points to from now on."""
 
-OpenFunction = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_int, c_void_p)
-TransferFunction = CFUNCTYPE(c_int, c_void_p, c_void_p, c_int, c_int64)
-SyncFunction = CFUNCTYPE(c_int, c_void_p, c_int)
-TruncateFunction = CFUNCTYPE(c_int, c_void_p, c_int64)
 MallocFunction = CFUNCTYPE(c_void_p, c_int)
 ReallocFunction = CFUNCTYPE(c_void_p, c_void_p, c_int)
-
-
-class Vfs(Structure):
-    """`sqlite3_vfs`: how files are opened."""
-
-    _fields_ = (
-        ("iVersion", c_int),
-        ("szOsFile", c_int),
-        ("mxPathname", c_int),
-        ("pNext", c_void_p),
-        ("zName", c_char_p),
-        ("pAppData", c_void_p),
-        ("xOpen", OpenFunction),
-        ("others", c_void_p * 15),
-    )
-
-
-class Methods(Structure):
-    """`sqlite3_io_methods`: what is done with an open file."""
-
-    _fields_ = (
-        ("iVersion", c_int),
-        ("xClose", c_void_p),
-        ("xRead", TransferFunction),
-        ("xWrite", TransferFunction),
-        ("xTruncate", TruncateFunction),
-        ("xSync", SyncFunction),
-        ("others", c_void_p * 13),
-    )
 
 
 class Memory(Structure):
@@ -121,65 +74,44 @@ class Faults:
         return code
 
 
+class FailingFiles(Layer):
+    """Lets operations pass, but for those that are to fail."""
+
+    def __init__(self, faults: Faults) -> None:
+        self._faults = faults
+
+    def open(self, path: str, file: int, go_on: GoOn) -> int:
+        return self._pass("open", sqlite3.SQLITE_CANTOPEN, go_on)
+
+    def read(self, file: int, go_on: GoOn) -> int:
+        return self._pass("read", sqlite3.SQLITE_IOERR_READ, go_on)
+
+    def truncate(self, file: int, length: int, go_on: GoOn) -> int:
+        return self._pass("truncate", sqlite3.SQLITE_IOERR_TRUNCATE, go_on)
+
+    def sync(self, file: int, go_on: GoOn) -> int:
+        return self._pass("sync", sqlite3.SQLITE_IOERR_FSYNC, go_on)
+
+    def write(self, file: int, data: bytes, offset: int, go_on: Callable[[int], int]) -> int:
+        if self._faults.due("write"):
+            go_on(len(data) // 2)  # a disk that fills up takes a part
+            return self._faults.fail(WRITE_FAILURES[self._faults.n % 2])
+        return go_on(len(data))
+
+    def _pass(self, kind: str, code: int, go_on: GoOn) -> int:
+        return self._faults.fail(code) if self._faults.due(kind) else go_on()
+
+
 def inject_into_files() -> Faults:
-    """Make a VFS the default whose operations fail on demand."""
-    sqlite, faults = _sqlite(), Faults()
-    sqlite.sqlite3_vfs_find.restype = POINTER(Vfs)
-    original = sqlite.sqlite3_vfs_find(None).contents
-    ours = Vfs.from_buffer_copy(original)
-    replaced: dict[int, Methods] = {}
-
-    def opened(vfs: int, name: int, file: int, flags: int, out: int) -> int:
-        if faults.due("open"):
-            return faults.fail(sqlite3.SQLITE_CANTOPEN)
-        result = int(original.xOpen(vfs, name, file, flags, out))
-        methods = c_void_p.from_address(file)
-        if methods.value:
-            if methods.value not in replaced:
-                table = Methods.from_address(methods.value)
-                replaced[methods.value] = _failing(table, faults)
-            methods.value = addressof(replaced[methods.value])
-        return result
-
-    ours.zName, ours.xOpen = b"failing", OpenFunction(opened)
-    assert sqlite.sqlite3_vfs_register(byref(ours), 1) == sqlite3.SQLITE_OK
-    KEPT.extend((ours, replaced))
+    """Put a layer below SQLite whose operations fail on demand."""
+    faults = Faults()
+    put_below(FailingFiles(faults))
     return faults
-
-
-def _failing(table: Methods, faults: Faults) -> Methods:
-    """Return a copy of a file's operations that fail on demand."""
-
-    def write(file: int, data: int, length: int, offset: int) -> int:
-        if faults.due("write"):
-            table.xWrite(file, data, length // 2, offset)  # a disk that fills up takes a part
-            return faults.fail(WRITE_FAILURES[faults.n % 2])
-        return int(table.xWrite(file, data, length, offset))
-
-    def read(file: int, data: int, length: int, offset: int) -> int:
-        if faults.due("read"):
-            return faults.fail(sqlite3.SQLITE_IOERR_READ)
-        return int(table.xRead(file, data, length, offset))
-
-    def truncate(file: int, length: int) -> int:
-        if faults.due("truncate"):
-            return faults.fail(sqlite3.SQLITE_IOERR_TRUNCATE)
-        return int(table.xTruncate(file, length))
-
-    def sync(file: int, flags: int) -> int:
-        if faults.due("sync"):
-            return faults.fail(sqlite3.SQLITE_IOERR_FSYNC)
-        return int(table.xSync(file, flags))
-
-    ours = Methods.from_buffer_copy(table)
-    ours.xRead, ours.xWrite = TransferFunction(read), TransferFunction(write)
-    ours.xTruncate, ours.xSync = TruncateFunction(truncate), SyncFunction(sync)
-    return ours
 
 
 def inject_into_memory() -> Faults:
     """Have SQLite ask us for memory."""
-    sqlite, faults, original, ours = _sqlite(), Faults(), Memory(), Memory()
+    sqlite, faults, original, ours = find_sqlite(), Faults(), Memory(), Memory()
     sqlite.sqlite3_shutdown()
     for table in (original, ours):
         assert sqlite.sqlite3_config(GET_MEMORY, byref(table)) == sqlite3.SQLITE_OK
@@ -195,12 +127,3 @@ def inject_into_memory() -> Faults:
     sqlite.sqlite3_initialize()
     KEPT.extend((ours, original))
     return faults
-
-
-def _sqlite() -> ctypes.CDLL:
-    """Return the SQLite that Python uses: a library of its own, or inside Python's module."""
-    lines = Path("/proc/self/maps").read_text().splitlines()
-    paths = {line.split(maxsplit=5)[-1] for line in lines}
-    found = sorted(path for path in paths if "sqlite3" in Path(path).name)
-    libraries = [path for path in found if Path(path).name.startswith("libsqlite3")]
-    return ctypes.CDLL((libraries or found)[0])

@@ -16,6 +16,7 @@ from everhash.cli.export_formats import WRITERS, EntryRow, Table
 from everhash.cli.formatting import counted, print_json, printable
 from everhash.cli.terminal import Bar
 from everhash.collection.collection import Collection
+from everhash.disk import appear
 from everhash.errors import EverhashError, OptionError, StoreError
 
 ENTRIES_A_READ = 1000
@@ -78,7 +79,7 @@ def _all_or_nothing(out: Path) -> Iterator[Path]:
     partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
     try:
         yield partial
-        os.link(partial, out)  # unlike a rename, a link never replaces a file
+        appear(partial, out)
     except OSError as error:
         if isinstance(error, EverhashError):
             raise

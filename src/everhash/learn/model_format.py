@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash.disk import take_place
 from everhash.errors import DataMissingError, ModelFileError
 
 FORMAT, VERSION, READABLE = "everhash-hasher", "2", ("1", "2")
@@ -49,11 +50,8 @@ def write_model(path: str | os.PathLike[str], content: bytes) -> None:
     target = Path(path)
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
-        with partial.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
+        partial.write_bytes(content)
+        take_place(partial, target)
     finally:
         partial.unlink(missing_ok=True)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import sqlite3
 import zlib
@@ -12,6 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from everhash.disk import appear
 from everhash.errors import CollectionFileError, StoreError
 from everhash.store.attached import Tally
 from everhash.store.connection import connect, files_beside, use_log
@@ -72,19 +72,13 @@ def new_file(path: Path) -> Iterator[Path]:
     the temporary path already was left by a process that died.
     """
     partial = path.with_name(f".{path.name}.partial")
-    linked = False
     try:
         for left in (partial, *files_beside(partial)):
             left.unlink(missing_ok=True)
         with typed_errors(path):
             yield partial
-        _sync(partial)
-        os.link(partial, path)  # unlike a rename it never replaces a file
-        linked = True
-        _sync(path.parent)
+        appear(partial, path)
     except OSError as error:
-        if linked:
-            path.unlink(missing_ok=True)
         if isinstance(error, StoreError):
             raise
         raise unwritable(path, error) from None
@@ -125,12 +119,3 @@ def rename_inside(path: Path) -> None:
         ((text, _),) = connection.execute("SELECT about, checksum FROM head").fetchall()
         text = json.dumps({**json.loads(text), "file": secrets.token_hex(8)})
         connection.execute(HEAD, (text, zlib.crc32(text.encode())))
-
-
-def _sync(path: Path) -> None:
-    """Wait until the disk has a file, or a folder's new names."""
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
