@@ -27,15 +27,19 @@ class InProcess:
         shards: int,
         copies: int = 1,
         like: Collection | None = None,
+        durability: str = "none",
     ) -> None:
-        """Begin with a hasher, or go on where a collection is."""
+        """Begin with a hasher, or go on where a collection is; or with neither, where files are."""
         self._folder, self.copies, self._now = folder, copies, 1.0
+        self._durability = durability
         path = None if folder is None else folder / "lead.ever"
         if like is not None:
-            file = begin_from(like, path, shards, copies, "none")
+            file = begin_from(like, path, shards, copies, durability)
+        elif hasher is not None:
+            file = LeadFile.create(path, hasher, shards, copies, durability)
         else:
-            assert hasher is not None
-            file = LeadFile.create(path, hasher, shards, copies, "none")
+            assert path is not None
+            file = LeadFile.open(path, durability)
         self.lead = LeadProcess(file)
         self.shards: dict[Replica, ShardProcess] = {}
         self._settle()
@@ -45,7 +49,7 @@ class InProcess:
             path = None
             if self._folder is not None:
                 path = self._folder / f"shard-{replica.shard}-{replica.copy}.ever"
-            self.shards[replica] = ShardProcess(path, "none")
+            self.shards[replica] = ShardProcess(path, self._durability)
         return self.shards[replica]
 
     def restart(self) -> None:
@@ -55,7 +59,7 @@ class InProcess:
         for shard in self.shards.values():
             shard.close()
         self.shards = {}
-        self.lead = LeadProcess(LeadFile.open(self._folder / "lead.ever", "none"))
+        self.lead = LeadProcess(LeadFile.open(self._folder / "lead.ever", self._durability))
         self._settle()
 
     def _settle(self) -> None:

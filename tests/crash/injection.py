@@ -10,11 +10,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ctypes import CFUNCTYPE, Structure, byref, c_int, c_void_p
 
-from tests.crash.vfs import KEPT, GoOn, Layer, find_sqlite, put_below
+from tests.crash.vfs import KEPT, Asked, GoOn, find_sqlite, put_below
 
 SET_MEMORY, GET_MEMORY = 4, 5
 """SQLITE_CONFIG_MALLOC and SQLITE_CONFIG_GETMALLOC."""
-WRITE_FAILURES = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
+FAILURES = {
+    "open": (sqlite3.SQLITE_CANTOPEN,),
+    "read": (sqlite3.SQLITE_IOERR_READ,),
+    "write": (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE),
+    "truncate": (sqlite3.SQLITE_IOERR_TRUNCATE,),
+    "sync": (sqlite3.SQLITE_IOERR_FSYNC,),
+}
+"""What SQLite is told of an operation that fails, in turn."""
 
 MallocFunction = CFUNCTYPE(c_void_p, c_int)
 ReallocFunction = CFUNCTYPE(c_void_p, c_void_p, c_int)
@@ -74,32 +81,21 @@ class Faults:
         return code
 
 
-class FailingFiles(Layer):
+class FailingFiles:
     """Lets operations pass, but for those that are to fail."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
 
-    def open(self, path: str, file: int, go_on: GoOn) -> int:
-        return self._pass("open", sqlite3.SQLITE_CANTOPEN, go_on)
+    def ask(self, asked: Asked, go_on: GoOn) -> int:
+        if not self._faults.due(asked.kind):
+            return go_on()
+        if asked.kind == "write":
+            go_on(len(asked.data) // 2)  # a disk that fills up takes a part
+        return self._faults.fail(FAILURES[asked.kind][self._faults.n % len(FAILURES[asked.kind])])
 
-    def read(self, file: int, go_on: GoOn) -> int:
-        return self._pass("read", sqlite3.SQLITE_IOERR_READ, go_on)
-
-    def truncate(self, file: int, length: int, go_on: GoOn) -> int:
-        return self._pass("truncate", sqlite3.SQLITE_IOERR_TRUNCATE, go_on)
-
-    def sync(self, file: int, go_on: GoOn) -> int:
-        return self._pass("sync", sqlite3.SQLITE_IOERR_FSYNC, go_on)
-
-    def write(self, file: int, data: bytes, offset: int, go_on: Callable[[int], int]) -> int:
-        if self._faults.due("write"):
-            go_on(len(data) // 2)  # a disk that fills up takes a part
-            return self._faults.fail(WRITE_FAILURES[self._faults.n % 2])
-        return go_on(len(data))
-
-    def _pass(self, kind: str, code: int, go_on: GoOn) -> int:
-        return self._faults.fail(code) if self._faults.due(kind) else go_on()
+    def folder_synced(self) -> None:
+        pass
 
 
 def inject_into_files() -> Faults:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from everhash.errors import EverhashError
 from tests.crash.disk import (
     Begun,
     Change,
@@ -24,7 +24,7 @@ from tests.crash.disk import (
     Write,
     choices,
 )
-from tests.crash.recording import Ignores, Recorder, write_folder
+from tests.crash.recording import Ignores, Recorder, never, write_folder
 
 ABSENT, DAMAGED = -1, -2
 """Found in place of a state: there is no file, or everhash says that it is damaged."""
@@ -39,7 +39,6 @@ class Case(Protocol):
     """Something that is done to files, and what must be there afterwards."""
 
     setting: str
-    ignores: Ignores
 
     def prepare(self, folder: Path) -> None:
         """Put into a folder what is there before, on the disk."""
@@ -116,41 +115,38 @@ def points(history: list[Operation], start: Contents) -> Iterator[Point]:
     Whatever may be on the disk between two of them may be so at the later one too, with no more
     promised.
     """
-    disk, what, promised, begun, news = Disk(start), "", ABSENT, ABSENT, False
+    disk, what, promised, begun = Disk(start), "", ABSENT, ABSENT
+    news = back = False
     for number, operation in enumerate([*history, Begun(ABSENT, "")]):
         if isinstance(operation, Promised):
             promised, news = operation.state, True
-        if news and isinstance(operation, Sync | SyncFolder | Promised | Begun):
-            doing = BACK if _writes_back(disk) and what not in CLOSING else what
+        if news and what and isinstance(operation, Sync | SyncFolder | Promised | Begun):
+            doing = BACK if back and what not in CLOSING else what
             yield Point(number, doing, promised, begun, disk.synced, list(disk.pending))
             news = False
         if isinstance(operation, Begun):
-            what, begun = operation.what, operation.state
+            what, begun, back = operation.what, operation.state, False
         disk.do(operation)
+        back = back or (isinstance(operation, Write) and _is_collection(disk, operation.file))
         news = news or not isinstance(operation, Promised)
 
 
-def _writes_back(disk: Disk) -> bool:
-    """Whether the file itself is being written, and not only its log."""
-    files = {number for name, number in disk.synced.names.items() if name == "a.ever"}
-    return any(isinstance(change, Write) and change.file in files for change in disk.pending)
+def _is_collection(disk: Disk, file: int) -> bool:
+    """Whether a file is one that logs are written back to."""
+    return any(name.endswith(".ever") for name, one in disk.synced.names.items() if one == file)
 
 
-def pick(found: Iterator[Point], most: int, rng: random.Random) -> list[Loss]:
-    """Return losses, at most so many of each thing that was done; those that tell most first."""
+def ordered(found: Iterable[Point], rng: random.Random) -> dict[str, list[Loss]]:
+    """Return losses by what was being done: nothing or all that was pending first, then any."""
     first: dict[str, list[Loss]] = {}
     others: dict[str, list[Loss]] = {}
     for point in found:
         for place, reached in enumerate(choices(point.pending, rng)):
             kind = first if place < 2 else others
             kind.setdefault(point.what, []).append(Loss(point, reached))
-    picked = []
-    for what, losses in first.items():
-        more = others.get(what, [])
-        rng.shuffle(more)
-        losses = rng.sample(losses, most) if len(losses) > most else losses
-        picked += losses + more[: most - len(losses)]
-    return picked
+    for losses in (*first.values(), *others.values()):
+        rng.shuffle(losses)
+    return {what: losses + others.get(what, []) for what, losses in first.items()}
 
 
 class Judge:
@@ -193,7 +189,7 @@ class Judge:
                 self.outcome.in_full[count] += 1
                 write_folder(self._folder, folder)
                 assert self._case.look(self._folder, full=True) == found, "found two states"
-        except (AssertionError, EverhashError) as error:
+        except Exception as error:  # whatever comes, nobody should have met it
             return f"{type(error).__name__}: {error}"
         return found
 
@@ -214,16 +210,39 @@ class Lost(NamedTuple):
     left: list[tuple[int, Folder]]
 
 
-def lose(recorder: Recorder, case: Case, folder: Path, most: int, rng: random.Random) -> Lost:
-    """Run a case once, and lose the power at every point of it, in at most so many ways each."""
+def lose(
+    recorder: Recorder,
+    case: Case,
+    folder: Path,
+    most: int,
+    rng: random.Random,
+    ignores: Ignores = never,
+    *,
+    enough: float = math.inf,
+) -> Lost:
+    """Run a case once, and lose the power at every point of it.
+
+    Args:
+        recorder: is below SQLite.
+        case: what is run.
+        folder: to be made, for files.
+        most: different states to open, of each thing that the case does.
+        rng: draws states.
+        ignores: operations that the disk ignores: a planted fault.
+        enough: violations after which no more are looked for.
+    """
     live = folder / "live"
     live.mkdir(parents=True)
     case.prepare(live)
-    with recorder.recording(live, case.ignores):
+    with recorder.recording(live, ignores):
         case.run(recorder, live)
     judge, left = Judge(case, folder / "lost"), []
-    for loss in pick(points(recorder.history, recorder.start), most, rng):
-        found = judge.try_loss(loss)
-        if found is not None and any(name.endswith("-wal") for name in loss.folder):
-            left.append((found, loss.folder))
+    for what, losses in ordered(points(recorder.history, recorder.start), rng).items():
+        for loss in losses:
+            opened = judge.outcome.opened[case.setting, what]
+            if opened == most or len(judge.outcome.violations) >= enough:
+                break
+            found = judge.try_loss(loss)
+            if found is not None and any(name.endswith("-wal") for name in loss.folder):
+                left.append((found, loss.folder))
     return Lost(judge.outcome, left)

@@ -14,7 +14,7 @@ from everhash.cli.export import export
 from everhash.store.schema import VERSION
 from tests.compat.make import HERE as OLD_FILES
 from tests.compat.make import seen
-from tests.crash.disk import Folder, Operation
+from tests.crash.disk import Folder
 from tests.crash.losing import ABSENT, DAMAGED
 from tests.crash.recording import Recorder, write_folder
 from tests.crash.script import Script, check_sound, check_state, create, observe
@@ -49,9 +49,6 @@ class Calls:
         self.setting, self._script = setting, script
         self._durability, self._start = durability or SETTINGS[setting], start
         self._rows: dict[str, int] = {}
-
-    def ignores(self, operation: Operation, name: str) -> bool:
-        return False
 
     def prepare(self, folder: Path) -> None:
         write_folder(folder, {} if self._start is None else self._start[1])
@@ -108,7 +105,7 @@ class Calls:
             return ABSENT
         if self.setting == "none" and is_damaged(path):
             return DAMAGED
-        with everhash.open(path) as collection:
+        with everhash.open(path, durability="none") as collection:
             found = self._rows.get(rows_of(collection))
             if found is None or full:
                 found = self._which(collection)
@@ -125,7 +122,7 @@ class Calls:
         """Check all of the file, and that the next call works."""
         check_sound(path)
         if found < len(self._script.calls):
-            with everhash.open(path) as collection:
+            with everhash.open(path, durability="none") as collection:
                 self._script.calls[found].run(collection)
                 check_state(observe(collection), self._script.states[found + 1], when="the next")
             check_sound(path)
@@ -175,9 +172,6 @@ class Replaced:
     def __init__(self) -> None:
         self._known: list[bytes] = []
 
-    def ignores(self, operation: Operation, name: str) -> bool:
-        return False
-
     def prepare(self, folder: Path) -> None:
         pass
 
@@ -190,7 +184,7 @@ class Replaced:
         self._known.append(path.read_bytes())
         recorder.promise(len(self._known) - 1)
 
-    def look(self, folder: Path, *, full: bool) -> int:
+    def look(self, folder: Path, *, full: bool) -> int:  # noqa: ARG002 - all of it is compared
         path = folder / self.name
         if not path.exists():
             return ABSENT
@@ -236,9 +230,6 @@ class Upgrade:
         self._file, self._wanted = file, json.loads((OLD_FILES / f"{file}.json").read_text())
         self._wanted.setdefault("carried", [[None, None]] * len(self._wanted["entries"]))
 
-    def ignores(self, operation: Operation, name: str) -> bool:
-        return False
-
     def prepare(self, folder: Path) -> None:
         shutil.copy(OLD_FILES / f"{self._file}.ever", folder / "old.ever")
 
@@ -260,5 +251,3 @@ class Upgrade:
             everhash.upgrade(path)
             check_sound(path)
         return int(version == VERSION)
-
-

@@ -25,19 +25,25 @@ from tests.crash.disk import (
     Truncate,
     Write,
 )
-from tests.crash.vfs import GoOn, Layer
+from tests.crash.vfs import Asked, GoOn
 
 PASSING = ("-shm", "-lock")
 """Ends of names of files that nothing has to be left of."""
+TO_FILES: dict[str, Callable[[int, Asked], Operation]] = {
+    "write": lambda file, asked: Write(file, asked.place, asked.data),
+    "truncate": lambda file, asked: Truncate(file, asked.place),
+    "sync": lambda file, _: Sync(file),
+}
 Ignores = Callable[[Operation, str], bool]
 """Whether the disk ignores an operation, on the file of a name: a planted fault."""
 
 
-def _never(operation: Operation, name: str) -> bool:
+def never(operation: Operation, name: str) -> bool:
+    """No operation is ignored."""
     return False
 
 
-class Recorder(Layer):
+class Recorder:
     """Records operations on one folder, inside `recording`; put it below SQLite first."""
 
     def __init__(self) -> None:
@@ -47,10 +53,10 @@ class Recorder(Layer):
         self._now = Contents()
         self._open: dict[int, int] = {}
         self._files, self._folder_synced = 0, False
-        self._ignores: Ignores = _never
+        self._ignores: Ignores = never
 
     @contextmanager
-    def recording(self, folder: Path, ignores: Ignores = _never) -> Iterator[None]:
+    def recording(self, folder: Path, ignores: Ignores = never) -> Iterator[None]:
         """Record what is done to files in a folder; what is there already is on the disk.
 
         At the end, all that was recorded must give the folder as it is: nothing was missed.
@@ -84,49 +90,32 @@ class Recorder(Layer):
 
     # What SQLite does
 
-    def open(self, path: str, file: int, go_on: GoOn) -> int:
-        result, name = go_on(), self._name(path)
-        self._open.pop(file, None)
-        if result == sqlite3.SQLITE_OK and name is not None:
-            if name not in self._now.names:
-                self._do(Enter(name, self._new_file()))
-            self._open[file] = self._now.names[name]
-        return result
-
-    def delete(self, path: str, go_on: GoOn) -> int:
-        result, name = go_on(), self._name(path)
-        if result == sqlite3.SQLITE_OK and name in self._now.names:
-            self._do(Leave(name))
-        self._after_folder_sync()
-        return result
-
-    def write(self, file: int, data: bytes, offset: int, go_on: Callable[[int], int]) -> int:
-        result = go_on(len(data))
-        self._to_file(file, result, lambda number: Write(number, offset, data))
-        return result
-
-    def truncate(self, file: int, length: int, go_on: GoOn) -> int:
+    def ask(self, asked: Asked, go_on: GoOn) -> int:
+        """See `Layer`: everything passes, and what has succeeded is recorded."""
         result = go_on()
-        self._to_file(file, result, lambda number: Truncate(number, length))
-        return result
-
-    def sync(self, file: int, go_on: GoOn) -> int:
-        result = go_on()
-        self._to_file(file, result, Sync)
-        self._after_folder_sync()
-        return result
-
-    def folder_synced(self) -> None:
-        self._folder_synced = True
-
-    def _after_folder_sync(self) -> None:
+        if result == sqlite3.SQLITE_OK and self._folder is not None:
+            self._note(asked)
         done, self._folder_synced = self._folder_synced, False
         if done and self._folder is not None:
             self._do(SyncFolder())
+        return result
 
-    def _to_file(self, file: int, result: int, operation: Callable[[int], Operation]) -> None:
-        if self._folder is not None and result == sqlite3.SQLITE_OK and file in self._open:
-            self._do(operation(self._open[file]))
+    def folder_synced(self) -> None:
+        """See `Layer`: a file's sync, or a name's removal, comes before that of the folder."""
+        self._folder_synced = True
+
+    def _note(self, asked: Asked) -> None:
+        name, number = self._name(asked.path), self._open.get(asked.file)
+        if asked.kind == "open":
+            self._open.pop(asked.file, None)
+            if name is not None:
+                if name not in self._now.names:
+                    self._do(Enter(name, self._new_file()))
+                self._open[asked.file] = self._now.names[name]
+        elif asked.kind == "delete" and name in self._now.names:
+            self._do(Leave(name))
+        elif number is not None and asked.kind in TO_FILES:
+            self._do(TO_FILES[asked.kind](number, asked))
 
     # What Python does
 
@@ -134,14 +123,14 @@ class Recorder(Layer):
         def fsync(file: int) -> None:
             self._catch_up()
             go_on(file)
-            found = os.fstat(file)
-            if stat.S_ISDIR(found.st_mode):
-                if self._folder and os.path.samestat(found, self._folder.stat()):
-                    self._do(SyncFolder())
-                return
+            found, folder = os.fstat(file), self._folder
+            assert folder is not None
+            if stat.S_ISDIR(found.st_mode) and os.path.samestat(found, folder.stat()):
+                self._do(SyncFolder())
             for name, number in self._now.names.items():
-                if self._folder and os.path.samestat(found, (self._folder / name).stat()):
-                    return self._do(Sync(number))
+                if os.path.samestat(found, (folder / name).stat()):
+                    self._do(Sync(number))
+                    break  # another name of the same file
 
         return fsync
 

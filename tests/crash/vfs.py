@@ -26,7 +26,7 @@ from ctypes import (
     cast,
 )
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 KEPT: list[object] = []
 """What SQLite points to from now on."""
@@ -39,8 +39,8 @@ OpenFolderFunction = CFUNCTYPE(c_int, c_char_p, c_void_p)
 TransferFunction = CFUNCTYPE(c_int, c_void_p, c_void_p, c_int, c_int64)
 SyncFunction = CFUNCTYPE(c_int, c_void_p, c_int)
 TruncateFunction = CFUNCTYPE(c_int, c_void_p, c_int64)
-GoOn = Callable[[], int]
-"""Does what SQLite asked for, and returns its code."""
+GoOn = Callable[..., int]
+"""Does what SQLite asks for, and returns its code. Of a write it may be told how many bytes."""
 
 
 class Vfs(Structure):
@@ -76,32 +76,24 @@ class Methods(Structure):
     )
 
 
-class Layer:
-    """Sees every operation, and lets it pass. A file is known by its number while it is open."""
+class Asked(NamedTuple):
+    """What SQLite asks of the system: "open", "delete", "read", "write", "truncate" or "sync"."""
 
-    def open(self, path: str, file: int, go_on: GoOn) -> int:
-        """A file is opened, and made if it is not there; the path of a temporary one is empty."""
-        return go_on()
+    kind: str
+    path: str = ""
+    """Of what is opened or deleted; empty for a temporary file."""
+    file: int = 0
+    """Tells open files apart."""
+    place: int = 0
+    """Where a write begins, or where a truncation cuts."""
+    data: bytes = b""
 
-    def delete(self, path: str, go_on: GoOn) -> int:
-        """A name is removed."""
-        return go_on()
 
-    def read(self, file: int, go_on: GoOn) -> int:
-        """Bytes are read."""
-        return go_on()
+class Layer(Protocol):
+    """Stands between SQLite and its files."""
 
-    def write(self, file: int, data: bytes, offset: int, go_on: Callable[[int], int]) -> int:
-        """Bytes are written; `go_on` takes how many of them."""
-        return go_on(len(data))
-
-    def truncate(self, file: int, length: int, go_on: GoOn) -> int:
-        """A file is cut."""
-        return go_on()
-
-    def sync(self, file: int, go_on: GoOn) -> int:
-        """SQLite waits until the disk has a file."""
-        return go_on()
+    def ask(self, asked: Asked, go_on: GoOn) -> int:
+        """Do what is asked, or not, and return a code for SQLite."""
 
     def folder_synced(self) -> None:
         """Within a sync or a deletion, SQLite waits until the disk has the folder's names too."""
@@ -119,7 +111,7 @@ def put_below(layer: Layer) -> None:
         def go_on() -> int:
             return int(original.xOpen(vfs, name, file, flags, out))
 
-        result = layer.open(_text(name), file, go_on)
+        result = layer.ask(Asked("open", _text(name), file), go_on)
         methods = c_void_p.from_address(file)
         if result == sqlite3.SQLITE_OK and methods.value:
             if methods.value not in replaced:
@@ -128,7 +120,8 @@ def put_below(layer: Layer) -> None:
         return result
 
     def deleted(vfs: int, name: int, sync: int) -> int:
-        return layer.delete(_text(name), lambda: int(original.xDelete(vfs, name, sync)))
+        asked = Asked("delete", _text(name))
+        return layer.ask(asked, lambda: int(original.xDelete(vfs, name, sync)))
 
     ours.zName, ours.xOpen, ours.xDelete = b"watched", OpenFunction(opened), DeleteFunction(deleted)
     KEPT.append(_watch_folders(original, layer))
@@ -140,19 +133,22 @@ def _watched(table: Methods, layer: Layer) -> Methods:
     """Return a copy of a file's operations that go through a layer."""
 
     def write(file: int, data: int, length: int, offset: int) -> int:
-        def go_on(most: int) -> int:
+        def go_on(most: int = length) -> int:
             return int(table.xWrite(file, data, most, offset))
 
-        return layer.write(file, ctypes.string_at(data, length), offset, go_on)
+        asked = Asked("write", file=file, place=offset, data=ctypes.string_at(data, length))
+        return layer.ask(asked, go_on)
 
     def read(file: int, data: int, length: int, offset: int) -> int:
-        return layer.read(file, lambda: int(table.xRead(file, data, length, offset)))
+        asked = Asked("read", file=file)
+        return layer.ask(asked, lambda: int(table.xRead(file, data, length, offset)))
 
     def truncate(file: int, length: int) -> int:
-        return layer.truncate(file, length, lambda: int(table.xTruncate(file, length)))
+        asked = Asked("truncate", file=file, place=length)
+        return layer.ask(asked, lambda: int(table.xTruncate(file, length)))
 
     def sync(file: int, flags: int) -> int:
-        return layer.sync(file, lambda: int(table.xSync(file, flags)))
+        return layer.ask(Asked("sync", file=file), lambda: int(table.xSync(file, flags)))
 
     ours = Methods.from_buffer_copy(table)
     ours.xRead, ours.xWrite = TransferFunction(read), TransferFunction(write)
