@@ -1,8 +1,10 @@
 """When a commit reaches the disk, and what may be lost if the machine (not the process) stops.
 
     "commit"            every call waits for the disk: nothing is lost
-    "interval:100ms"    the disk is asked at most that long after a call: what is younger is lost
-    "none"              the system writes when it likes: the file may be lost
+    "interval:100ms"    the disk is asked at most that long after a call: what is younger may be
+                        lost, the last calls first; the file is never damaged
+    "none"              the system writes when it likes: the file may be lost, and is then reported
+                        as damaged
 
 A process that is killed loses nothing in any of the three.
 """
