@@ -10,6 +10,7 @@
     │   ├── IdError                     a value that cannot be an id
     │   ├── DuplicateIdError            an id that an entry has, or had
     │   ├── StaleCodesError             codes of another version of the mapping
+    │   ├── LabelConflictError          an entry with other labels than the caller expects
     │   └── LimitError                  more labels, features, bits or results than supported
     │       └── TooLargeError           more rows, queries or bytes than one request may have
     ├── UnknownNameError (KeyError)     an unknown label or name
@@ -35,6 +36,7 @@ line.
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from typing import Any, ClassVar
 
 from everhash.places import Place, told
@@ -171,6 +173,28 @@ class StaleCodesError(InputError):
         self.got = got
 
 
+class LabelConflictError(InputError):
+    """An entry has other labels than the caller expects: somebody has changed them."""
+
+    carries = ("id",)
+
+    def __init__(
+        self, value: int | str, *, has: Iterable[Hashable], expected: Iterable[Hashable]
+    ) -> None:
+        super().__init__(
+            f"entry {value!r} has {_labels_in_words(has)}, expected {_labels_in_words(expected)}",
+            hint="somebody has changed it: look at it again; no entry was changed",
+        )
+        self.id = value
+
+
+def _labels_in_words(labels: Iterable[Hashable]) -> str:
+    """Return labels in a line that is not too long, in an order that is the same in every run."""
+    names = sorted(f"{label!r:.80}" for label in labels)
+    more = [f"{len(names) - 5} more"] if len(names) > 5 else []
+    return " and ".join([*names[:5], *more]) or "no label"
+
+
 class UnknownNameError(EverhashError, KeyError):
     """An unknown label or name."""
 
@@ -250,6 +274,7 @@ class LabelWarning(UserWarning):
 
 
 EXIT_CODES: dict[type[EverhashError], int] = {
+    LabelConflictError: 10,
     InputError: 2,
     NotOnlineError: 2,
     UnknownNameError: 3,

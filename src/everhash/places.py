@@ -76,6 +76,12 @@ PHRASES: dict[str, dict[Place, str]] = {
         "http": "GET /labels lists those that have",
         "page": "the labels are listed below the code matrix",
     },
+    "new label": {
+        "python": "new=True makes a new label",
+        "cli": "--new makes a new label",
+        "http": '"new": true makes a new label',
+        "page": "type it to make a new label",
+    },
     "taken": {
         "python": "upsert() replaces an entry, remove() frees its id",
         "cli": "`everhash remove` frees it",

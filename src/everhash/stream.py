@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import warnings
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -101,18 +101,23 @@ def as_labels(y: Any, n_rows: int) -> Labels:
         return y
     if y is None:
         return Labels([], np.empty(0, np.int64), np.empty(0, np.int64))
-    column = _as_column(y)
-    if len(column) != n_rows:
-        raise LabelError(
-            f"{n_rows} rows but {len(column)} labels",
-            hint="give one label, set of labels or None for each row",
-        )
+    column = _column_of(y, n_rows)
     if isinstance(column, np.ndarray) and column.dtype.kind in "iubUf":
         labels = _from_array(column)
     else:
         labels = _from_objects(column)
     _warn_of_minus_one(labels.values)
     return labels
+
+
+def label_sets(y: Any, n_rows: int) -> list[frozenset[Hashable]]:
+    """Read y as `as_labels` does, as labels that rows may have already: the set of each.
+
+    >>> label_sets(["cat", None, {"cat", 7.0}], 3) == [{"cat"}, set(), {"cat", 7}]
+    True
+    """
+    column = _column_of(y, n_rows)
+    return [frozenset(_labels_of(entry, row, as_label)) for row, entry in enumerate(column)]
 
 
 def labels_for(y: Any, n: int) -> Labels:
@@ -164,6 +169,17 @@ def _levels_up() -> int:
     return levels
 
 
+def _column_of(y: Any, n_rows: int) -> Sequence[Any] | NDArray[Any]:
+    """Return y as a sequence, if it has as many values as there are rows."""
+    column = _as_column(y)
+    if len(column) != n_rows:
+        raise LabelError(
+            f"{n_rows} rows but {len(column)} labels",
+            hint="give one label, set of labels or None for each row",
+        )
+    return column
+
+
 def _as_column(y: Any) -> Sequence[Any] | NDArray[Any]:
     if isinstance(y, list | tuple):
         return y
@@ -207,20 +223,20 @@ def _from_objects(column: Iterable[Any]) -> Labels:
     number: dict[Hashable, int] = {}
     rows, which = [], []
     for row, entry in enumerate(column):
-        for label in _labels_of(entry, row):
+        for label in _labels_of(entry, row, as_new_label):
             rows.append(row)
             which.append(number.setdefault(label, len(number)))
     return Labels(list(number), np.array(rows, np.int64), np.array(which, np.int64))
 
 
-def _labels_of(entry: Any, row: int) -> list[Hashable]:
+def _labels_of(entry: Any, row: int, read: Callable[[Any, int], Hashable]) -> list[Hashable]:
     """Return the labels of one row; those of a set in an order that is the same in every run."""
     if is_missing(entry):
         return []
     if isinstance(entry, set | frozenset):
-        several = {as_new_label(label, row) for label in entry}
+        several = {read(label, row) for label in entry}
         return sorted(several, key=lambda label: (type(label).__name__, repr(label)))
-    return [as_new_label(entry, row)]
+    return [read(entry, row)]
 
 
 def as_new_label(label: Any, row: int = 0) -> Hashable:

@@ -11,7 +11,13 @@ import pytest
 
 import everhash
 from everhash import Collection
-from everhash.errors import EverhashError, ReadOnlyError, ServiceError
+from everhash.errors import (
+    EverhashError,
+    LabelConflictError,
+    ReadOnlyError,
+    ServiceError,
+    UnknownNameError,
+)
 from tests.contracts.twins import (
     ALL,
     GIF,
@@ -47,6 +53,42 @@ def test_labels_are_given_and_taken_alike(twins: Twins, teach: bool) -> None:
     for name in ("stats", "labels", "entries"):
         twins.both(name)
     twins.both("search", PROBES, 5)
+
+
+@two_kinds
+def test_labels_change_only_as_expected_alike(twins: Twins) -> None:
+    fill(twins)
+    several: list[Any] = [303, 301, 5, 7, 8]
+    have: list[Any] = [None, "found", {1, "odd"}, ("pair", 2), b"raw"]
+    for expect in (
+        *("odd", {1, "odd"}, set(), [], ["never seen"] * 5, object(), [object()] * 5, [[1]] * 5),
+        *([None, "found", {1, "odd"}, ("pair", 2), "raw"], [*have[:4], {b"raw", 1}]),
+    ):
+        assert isinstance(twins.both("label", several, "x", expect=expect), EverhashError)
+        assert isinstance(twins.both("unlabel", several, expect=expect), EverhashError)
+    conflict = twins.both("label", several, "x", expect=[*have[:4], None])
+    assert (type(conflict), conflict.id) == (LabelConflictError, 8)
+    twins.both("label", [303, 301], "found", expect=[None, "found"])
+    twins.both("label", several, [4, 5, {6, "odd"}, 7, 8], expect=["found", *have[1:]])
+    twins.both("unlabel", [303, 301], expect=[4, 5])
+    twins.both("unlabel", [303], expect=set())
+    for name in ("stats", "labels", "entries"):
+        twins.both(name)
+
+
+@two_kinds
+def test_new_labels_are_refused_on_demand_alike(twins: Twins) -> None:
+    fill(twins)
+    for y in (["fuond"], [{"found", "fuond"}], ["nothing like it"]):
+        assert isinstance(twins.both("label", [303], y, new=False), UnknownNameError)
+    twins.both("label", [303], ["found"], new=False)
+    twins.both("label", [303], ["fuond"])
+    for label in ("fuond", "never seen"):
+        assert isinstance(twins.both("drop_label", label, unused=True), EverhashError)
+    twins.both("unlabel", [303])
+    twins.both("drop_label", "fuond", unused=True)
+    for name in ("stats", "labels", "entries"):
+        twins.both(name)
 
 
 @two_kinds

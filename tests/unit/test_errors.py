@@ -15,6 +15,7 @@ RAISED: list[EverhashError] = [
     errors.NotFiniteError(row=7),
     errors.DuplicateIdError("cat"),
     errors.StaleCodesError(expected=2, got=1),
+    errors.LabelConflictError(5, has={"ant"}, expected=()),
     errors.UnknownIdError(5),
     errors.NotFittedError(),
     errors.NotOnlineError("ksh"),

@@ -19,9 +19,9 @@ from everhash.cli.formatting import printable
 from everhash.cli.terminal import waiting
 from everhash.collection.api import CollectionApi
 from everhash.collection.collection import Collection
-from everhash.collection.learning import near_labels
+from everhash.collection.learning import unknown_label
 from everhash.collection.typed import typed_label
-from everhash.errors import OptionError, StoreError, UnknownNameError
+from everhash.errors import OptionError, StoreError
 
 if TYPE_CHECKING:
     from everhash.cluster import ClusterCollection
@@ -208,10 +208,3 @@ def known_labels(collection: CollectionApi, texts: Iterable[str]) -> list[Hashab
         if label not in known:
             raise unknown_label(label, known, "everhash labels lists them")
     return labels
-
-
-def unknown_label(label: Hashable, known: set[Hashable], hint: str) -> UnknownNameError:
-    """Return the error for a label that has not been seen, with known ones that are near."""
-    near = [printable(one) for one in near_labels(label, known)]
-    hint = f"known ones are near: {', '.join(near)}; {hint}" if near else hint
-    return UnknownNameError(f"label {printable(label)!r} has not been seen", hint=hint)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Hashable
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -17,7 +18,6 @@ from everhash.cli.arguments import (
     known_labels,
     labels_in,
     open_collection,
-    unknown_label,
 )
 from everhash.cli.completion import complete_label
 from everhash.cli.formatting import counted, print_json, printable
@@ -40,6 +40,18 @@ Into = Annotated[
 ]
 NoTeach = Annotated[
     bool, typer.Option("--no-teach", help="Change the entries only; what was learned stays.")
+]
+Expect = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Change nothing unless the entries have this label, and no other; '' for no label. "
+        "Given again, they have to have all of them.",
+        metavar="LABEL",
+        autocompletion=complete_label,
+    ),
+]
+Unused = Annotated[
+    bool, typer.Option("--unused", help="Refuse if an entry has it, or a row that was learned.")
 ]
 New = Annotated[bool, typer.Option("--new", help="Make a label that the collection has not seen.")]
 
@@ -70,6 +82,7 @@ def label(
     label: Label,
     ids: Ids,
     new: New = False,
+    expect: Expect = None,
     no_teach: NoTeach = False,
     as_json: AsJson = False,
 ) -> None:
@@ -86,10 +99,9 @@ def label(
     with open_collection(target) as collection:
         known = labels_in(collection)
         given = typed_label(label, known.__contains__)
-        if not new and given not in known:
-            raise unknown_label(given, known, "--new makes a new label; nothing was changed")
         found = list(dict.fromkeys(typed_ids(collection, ids)))
-        report = collection.label(found, [given] * len(found), teach=not no_teach)
+        options: dict[str, Any] = {"expect": _expected(expect, known), "new": new}
+        report = collection.label(found, [given] * len(found), teach=not no_teach, **options)
     if as_json:
         print_json(label_report_to_json(report))
         return
@@ -98,7 +110,20 @@ def label(
         typer.echo(printable(one))
 
 
-def unlabel(target: Target, ids: Ids, no_teach: NoTeach = False, as_json: AsJson = False) -> None:
+def _expected(texts: list[str] | None, known: set[Hashable]) -> set[Hashable] | None:
+    """Return the labels that entries are expected to have; None if that was not said."""
+    if not texts:
+        return None
+    return {typed_label(text, known.__contains__) for text in texts if text}
+
+
+def unlabel(
+    target: Target,
+    ids: Ids,
+    expect: Expect = None,
+    no_teach: NoTeach = False,
+    as_json: AsJson = False,
+) -> None:
     """Take the labels of entries away, and forget what they have taught.
 
     An id is a text if the collection has it as text, otherwise a number.
@@ -108,7 +133,9 @@ def unlabel(target: Target, ids: Ids, no_teach: NoTeach = False, as_json: AsJson
     """
     with open_collection(target) as collection:
         found = list(dict.fromkeys(typed_ids(collection, ids)))
-        changed = collection.unlabel(found, teach=not no_teach)
+        known = labels_in(collection) if expect else set()
+        expected = _expected(expect, known)
+        changed = collection.unlabel(found, teach=not no_teach, expect=expected)
     if as_json:
         print_json({"unlabelled": changed})
     else:
@@ -146,13 +173,16 @@ def merge_labels(target: Target, label: Label, into: Into, as_json: AsJson = Fal
     typer.echo(f"{entries} labelled {printable(into)} instead of {printable(label)}")
 
 
-def drop_label(target: Target, label: Label, as_json: AsJson = False) -> None:
+def drop_label(
+    target: Target, label: Label, unused: Unused = False, as_json: AsJson = False
+) -> None:
     """Forget a label: entries lose it, and no row is taken for it.
 
     Example: everhash drop-label shop.ever test
     """
     with open_collection(target) as collection:
-        changed = collection.drop_label(*known_labels(collection, [label]))
+        (known,) = known_labels(collection, [label])
+        changed = collection.drop_label(known, unused=unused)
     if as_json:
         print_json({"entries": changed})
         return

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from everhash.client.session import ApiCall, ServiceLimits, as_json
 from everhash.codes import Codes
 from everhash.collection.attachments import as_blobs
+from everhash.collection.expecting import expected_labels
 from everhash.errors import IdError, InputError, LabelError, OptionError, UnknownNameError
 from everhash.index.ids import Ids
 from everhash.stream import Labels, as_label, as_labels, as_rows, one_or_more
@@ -144,6 +145,14 @@ def labels_json(labels: Labels, n: int) -> list[Any]:
     for row, which in zip(labels.rows.tolist(), labels.which.tolist(), strict=True):
         rows[row].append(values[which])
     return [None if not row else row[0] if len(row) == 1 else row for row in rows]
+
+
+def expected_json(expect: Any, n: int) -> list[Any] | None:
+    """Return the labels that entries are expected to have, a list for each; None for nothing."""
+    expected = expected_labels(expect, n)
+    if expected is None:
+        return None
+    return [[label_to_json(label) for label in labels] for labels in expected]
 
 
 def ids_of(ids: Iterable[Any]) -> list[Id]:

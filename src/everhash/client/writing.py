@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from everhash.client import answers, paging, requests
 from everhash.client.session import ServiceLimits, Session
 from everhash.collection.learning import LabelReport, NewLabel
-from everhash.errors import EverhashError
+from everhash.errors import EverhashError, TooLargeError
 from everhash.index.refresh import RefreshReport, report_of
 from everhash.stream import labels_for
 from everhash.wire.ids import Id
@@ -91,27 +91,51 @@ class RemoteWriting:
             done += len(part.rows)
         return ids
 
-    def label(self, ids: Iterable[Any], y: Any, *, teach: bool = True) -> LabelReport:
+    def label(
+        self,
+        ids: Iterable[Any],
+        y: Any,
+        *,
+        teach: bool = True,
+        expect: Any = None,
+        new: bool = True,
+    ) -> LabelReport:
         """Give entries these labels instead of what they had, and learn; see `Collection.label`."""
         names = requests.each_once(ids, self._limits)
         labels = requests.labels_json(labels_for(y, len(names)), len(names))
-        labelled, new = 0, dict[Hashable, NewLabel]()
-        for part in self._parts(names):
-            said = {"ids": names[part], "labels": labels[part], "teach": bool(teach)}
+        labelled, made = 0, dict[Hashable, NewLabel]()
+        options = {"teach": bool(teach), "new": bool(new)}
+        for part, said in self._labelling(names, expect):
             with _applied(part.start):
-                answer = self._session.call("/label", said)
+                answer = self._session.call("/label", {**said, "labels": labels[part], **options})
             with self._session.reading():
                 labelled += read_count(answer["labelled"], most=len(names[part]))
                 for one in answers.new_labels(answer["new"]):
-                    new.setdefault(one.label, one)
-        return LabelReport(labelled, tuple(new.values()))
+                    made.setdefault(one.label, one)
+        return LabelReport(labelled, tuple(made.values()))
 
-    def unlabel(self, ids: Iterable[Any], *, teach: bool = True) -> int:
+    def _labelling(self, names: list[Id], expect: Any) -> Iterator[tuple[slice, dict[str, Any]]]:
+        """Yield parts of ids, and what requests about their labels have in common.
+
+        What is expected holds for all entries or for none, so it is checked in one request.
+        """
+        parts = list(self._parts(names))
+        expected = requests.expected_json(expect, len(names))
+        if expected is not None and len(parts) > 1:
+            raise TooLargeError(
+                f"{len(names)} entries with {{option expect}}, which is checked in one request",
+                hint=f"name at most {len(names[parts[0]])} entries at a time",
+            )
+        for part in parts:
+            about = {} if expected is None else {"expect": expected}
+            yield part, {"ids": names[part], **about}
+
+    def unlabel(self, ids: Iterable[Any], *, teach: bool = True, expect: Any = None) -> int:
         """Take the labels of entries away; return how many had one. See `Collection.unlabel`."""
         names, unlabelled = requests.each_once(ids, self._limits), 0
-        for part in self._parts(names):
+        for part, said in self._labelling(names, expect):
             with _applied(part.start):
-                answer = self._session.call("/unlabel", {"ids": names[part], "teach": bool(teach)})
+                answer = self._session.call("/unlabel", {**said, "teach": bool(teach)})
             with self._session.reading():
                 unlabelled += read_count(answer["unlabelled"], most=len(names[part]))
         return unlabelled
@@ -128,9 +152,10 @@ class RemoteWriting:
         with self._session.reading():
             return read_count(answer["entries"])
 
-    def drop_label(self, label: Hashable) -> int:
+    def drop_label(self, label: Hashable, *, unused: bool = False) -> int:
         """Forget a label; return how many entries had it. See `Collection.drop_label`."""
-        answer = self._session.call("/labels/drop", {"label": requests.known_label(label)})
+        said = {"label": requests.known_label(label), "unused": bool(unused)}
+        answer = self._session.call("/labels/drop", said)
         with self._session.reading():
             return read_count(answer["entries"])
 

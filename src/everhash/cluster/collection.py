@@ -109,14 +109,22 @@ class ClusterCollection(SearchCalls):
         """Remove entries and return how many there were."""
         return int(self._write("remove", ids))
 
-    def label(self, ids: Iterable[Any], y: Any, *, teach: bool = True) -> LabelReport:
+    def label(
+        self,
+        ids: Iterable[Any],
+        y: Any,
+        *,
+        teach: bool = True,
+        expect: Any = None,
+        new: bool = True,
+    ) -> LabelReport:
         """Give entries labels, and learn from it."""
-        report: LabelReport = self._write("label", ids, y, teach=teach)
+        report: LabelReport = self._write("label", ids, y, teach=teach, expect=expect, new=new)
         return report
 
-    def unlabel(self, ids: Iterable[Any], *, teach: bool = True) -> int:
+    def unlabel(self, ids: Iterable[Any], *, teach: bool = True, expect: Any = None) -> int:
         """Take the labels of entries away; return how many had one."""
-        return int(self._write("unlabel", ids, teach=teach))
+        return int(self._write("unlabel", ids, teach=teach, expect=expect))
 
     def rename_label(self, label: Hashable, to: Hashable) -> None:
         """Give a label another name."""
@@ -126,9 +134,9 @@ class ClusterCollection(SearchCalls):
         """Make two labels one; return how many entries had the first."""
         return int(self._write("merge_labels", label, into))
 
-    def drop_label(self, label: Hashable) -> int:
+    def drop_label(self, label: Hashable, *, unused: bool = False) -> int:
         """Forget a label; return how many entries had it."""
-        return int(self._write("drop_label", label))
+        return int(self._write("drop_label", label, unused=unused))
 
     def grow(self, shards: int) -> Generator[int, None, None]:
         """Add shards, up to so many, and move entries to them; yield how many have moved so far.

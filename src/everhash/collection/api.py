@@ -93,11 +93,19 @@ class CollectionApi(Protocol):
 
     # Labels
 
-    def label(self, ids: Iterable[Any], y: Any, *, teach: bool = True) -> LabelReport:
+    def label(
+        self,
+        ids: Iterable[Any],
+        y: Any,
+        *,
+        teach: bool = True,
+        expect: Any = None,
+        new: bool = True,
+    ) -> LabelReport:
         """Give entries labels, and learn from it."""
         ...
 
-    def unlabel(self, ids: Iterable[Any], *, teach: bool = True) -> int:
+    def unlabel(self, ids: Iterable[Any], *, teach: bool = True, expect: Any = None) -> int:
         """Take the labels of entries away."""
         ...
 
@@ -109,7 +117,7 @@ class CollectionApi(Protocol):
         """Make two labels one."""
         ...
 
-    def drop_label(self, label: Hashable) -> int:
+    def drop_label(self, label: Hashable, *, unused: bool = False) -> int:
         """Forget a label."""
         ...
 

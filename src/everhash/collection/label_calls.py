@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from everhash.collection.changeset import Changeset
+from everhash.collection.expecting import check_expected
 from everhash.collection.formats import Lesson
+from everhash.collection.labels import rows_learned
 from everhash.collection.learning import (
     Counts,
     LabelReport,
@@ -17,6 +19,7 @@ from everhash.collection.learning import (
     codeword_lesson,
     learned_again,
     new_labels,
+    refuse_new,
     study,
     taught_lesson,
 )
@@ -31,7 +34,15 @@ from everhash.wire.labels import label_to_json
 class LabelCalls(Writing):
     """Labels that teach, and can be taken back, renamed, merged and dropped."""
 
-    def label(self, ids: Iterable[Any], y: Any, *, teach: bool = True) -> LabelReport:
+    def label(
+        self,
+        ids: Iterable[Any],
+        y: Any,
+        *,
+        teach: bool = True,
+        expect: Any = None,
+        new: bool = True,
+    ) -> LabelReport:
         """Give entries these labels instead of what they had, and learn from it.
 
         Args:
@@ -40,20 +51,29 @@ class LabelCalls(Writing):
             teach: learn from the entries' features with their new labels; what an entry has taught
                 with its old ones is forgotten first, exactly, if the learner can. False changes the
                 entries only, and what was learned stays.
+            expect: the labels that the caller believes the entries to have. If one has others,
+                nothing changes and `LabelConflictError` names it. A label or a set of labels is
+                expected of all, an empty set means no label; a list has one of these, or None for
+                no label, for each. None expects nothing.
+            new: whether labels never seen before are welcome. False refuses them with
+                `UnknownNameError`, which names known ones of nearly the same name.
         """
         with self._writing() as call:
             hasher, index = call.state.hasher, call.state.index
             places, labels = index.check_labels(ids, y)
-            new = new_labels(hasher, labels)
-            report = LabelReport(len(places), announced(hasher, new))
+            unseen = new_labels(hasher, labels)
+            if not new:
+                refuse_new(hasher, unseen)
+            check_expected(index, places, expect)
+            report = LabelReport(len(places), announced(hasher, unseen))
             old = rows = None
             if teach:
                 old = taught_lesson(index, places)
                 rows = index.features_at(places, f"so it cannot teach its label; {ONLY_CHANGE}")
             changes = call.begin()
-            changes.new_labels = len(new)
-            if new and rows is None:
-                changes.lessons.append(codeword_lesson(hasher, new))
+            changes.new_labels = len(unseen)
+            if unseen and rows is None:
+                changes.lessons.append(codeword_lesson(hasher, unseen))
             study(hasher, changes, old)
             lesson = None if rows is None else Lesson(rows, labels, places=places)
             study(hasher, changes, lesson)
@@ -63,7 +83,7 @@ class LabelCalls(Writing):
             _note(changes, index, places, taught=teach)
             return report
 
-    def unlabel(self, ids: Iterable[Any], *, teach: bool = True) -> int:
+    def unlabel(self, ids: Iterable[Any], *, teach: bool = True, expect: Any = None) -> int:
         """Take the labels of entries away; return how many had one.
 
         They need their features: from then on they are found by their bits.
@@ -71,9 +91,13 @@ class LabelCalls(Writing):
         Args:
             ids: of entries, each once.
             teach: forget what the entries have taught with their labels, if the learner can.
+            expect: the labels that the caller believes the entries to have; see `label`.
         """
         with self._writing() as call:
-            places = call.state.index.check_unlabel(ids)
+            index = call.state.index
+            places = index.find_each(ids)
+            check_expected(index, places, expect)
+            places = index.check_unlabel(places)
             self._unlabel(call, places, teach=teach)
             return len(places)
 
@@ -129,16 +153,22 @@ class LabelCalls(Writing):
             index.labels_changed()
             return len(places)
 
-    def drop_label(self, label: Hashable) -> int:
+    def drop_label(self, label: Hashable, *, unused: bool = False) -> int:
         """Forget a label: entries lose it, and no row is taken for it; return how many had it.
 
         What its entries have taught is forgotten where their features are kept.
+
+        Args:
+            label: that goes.
+            unused: refuse if an entry has it, or a row that was learned.
         """
         with self._writing() as call:
             hasher, index = call.state.hasher, call.state.index
             number = int(hasher.numbers([label])[0])
             _check_can_change_labels(call)
             places = index.places_with(np.array([number]))
+            if unused:
+                _check_unused(call, label, number, len(places))
             at, numbers = index.label_pairs(places)
             other = np.unique(at[numbers != number])
             alone = np.delete(places, other)
@@ -181,6 +211,17 @@ def _note(changes: Changeset, index: Index, places: Counts, *, taught: bool) -> 
     """Note the labels that entries have now, for the file."""
     rows, numbers = index.label_pairs(places)
     changes.changes.append(LabelChange(places, rows, numbers, taught=taught))
+
+
+def _check_unused(call: WriteCall, label: Hashable, number: int, entries: int) -> None:
+    """Raise if an entry has a label, or a row that was learned."""
+    lessons = rows_learned(call.state.hasher)
+    rows = 0 if lessons is None else int(lessons[number])
+    if entries or rows:
+        raise LabelError(
+            f"label {label!r} is in use: entries {entries}, rows learned {rows}",
+            hint="without {option unused=True} it is dropped all the same",
+        )
 
 
 def _check_can_change_labels(call: WriteCall) -> None:

@@ -33,7 +33,7 @@ class LabelInfo:
 
 def label_infos(hasher: StreamHasher, index: Index, numbers: NDArray[np.int64]) -> list[LabelInfo]:
     """Return labels by their numbers."""
-    names, lessons, accuracies = hasher.labels_, _lessons(hasher), _accuracies(hasher)
+    names, lessons, accuracies = hasher.labels_, rows_learned(hasher), _accuracies(hasher)
     cycles, words = hasher.label_cycles_, hasher.words_
     return [
         LabelInfo(
@@ -48,7 +48,7 @@ def label_infos(hasher: StreamHasher, index: Index, numbers: NDArray[np.int64]) 
     ]
 
 
-def _lessons(hasher: StreamHasher) -> NDArray[np.int64] | None:
+def rows_learned(hasher: StreamHasher) -> NDArray[np.int64] | None:
     """Return the rows learned of each label; None where the method does not count them."""
     return hasher.label_counts_ if isinstance(hasher, OnlineHasher) else None
 

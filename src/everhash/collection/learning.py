@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from everhash.collection.changeset import Changeset
 from everhash.collection.formats import Lesson
-from everhash.errors import OptionError
+from everhash.errors import OptionError, UnknownNameError
 from everhash.index.features import StoredFeatures
 from everhash.index.index import Index
 from everhash.learn.hasher import OnlineHasher
@@ -64,6 +64,20 @@ def new_labels(hasher: StreamHasher, labels: Labels) -> list[Hashable]:
     for label in new:
         label_to_json(label)
     return new
+
+
+def refuse_new(hasher: StreamHasher, new: list[Hashable]) -> None:
+    """Raise if there is a label never seen before: it may be a misspelt one."""
+    for label in new:
+        known = [name for name in hasher.labels_ if name is not None]
+        raise unknown_label(label, known, "{say new label}; nothing was changed")
+
+
+def unknown_label(label: Hashable, known: Iterable[Hashable], hint: str) -> UnknownNameError:
+    """Return the error for a label that has not been seen, with known ones that are near."""
+    near = near_labels(label, known)
+    hint = f"known ones are near: {', '.join(map(str, near))}; {hint}" if near else hint
+    return UnknownNameError(f"label {label!r} has not been seen", hint=hint)
 
 
 def announced(hasher: StreamHasher, new: list[Hashable]) -> tuple[NewLabel, ...]:

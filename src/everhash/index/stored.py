@@ -148,11 +148,10 @@ class StoredEntries(EntryState):
 
     def unlabel(self, ids: Iterable[Any]) -> None:
         """Take the labels of entries away; from then on they are found by their bits."""
-        self.clear_labels(self.check_unlabel(ids))
+        self.clear_labels(self.check_unlabel(self.find_each(ids)))
 
-    def check_unlabel(self, ids: Iterable[Any]) -> Counts:
-        """Return the places of entries that have labels; raise if these cannot be taken away."""
-        places = self.find_each(ids)
+    def check_unlabel(self, places: Counts) -> Counts:
+        """Return those of the places that have labels; raise if these cannot be taken away."""
         places = places[self._labels.rows[places] != UNLABELLED]
         if len(places) and self.hasher.assigns_codewords:
             self.features_at(places[:1], "so it cannot be coded without its label")

@@ -33,7 +33,7 @@ MAX_NESTED = 1_000_000
 """Lists and objects of a JSON body; each takes far more memory than the two bytes it is sent in."""
 NUMBERS = {("f", 2), ("f", 4), ("f", 8), *((kind, size) for kind in "iu" for size in (1, 2, 4, 8))}
 """Types of numbers that rows may have, and their bytes."""
-FLAGS = ("unlabelled", "exact", "explain", "payloads", "teach")
+FLAGS = ("unlabelled", "exact", "explain", "payloads", "teach", "new", "unused")
 """Options that are true or false."""
 IN_QUERY: dict[str, Callable[[str], Any]] = {
     "k": int,

@@ -23,6 +23,7 @@ from everhash.wire.media import PLACE
 STATUS: dict[type[EverhashError], int] = {
     errors.DuplicateIdError: 409,
     errors.StaleCodesError: 409,
+    errors.LabelConflictError: 409,
     errors.TooLargeError: 413,
     errors.InputError: 422,
     errors.NotOnlineError: 422,
@@ -44,7 +45,8 @@ MEANINGS = {
     404: "No such entry, label, job or route.",
     405: "Another method is needed.",
     408: "The body took too long.",
-    409: "Not as things stand: an id that is taken, a collection served for reading.",
+    409: "Not as things stand: an id that is taken, labels that somebody has changed, a "
+    "collection served for reading.",
     413: "More rows, queries or bytes than a request may have.",
     415: "A body of another type.",
     422: "Something sent cannot be used.",

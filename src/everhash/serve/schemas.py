@@ -26,6 +26,11 @@ BY = (
     "two fits, or the distance of codes."
 )
 TEACH = "Learn from it, and forget what no longer holds; false changes the entries only."
+EXPECT = (
+    "For each entry the labels that it is believed to have, as in `labels`, null for none. If one "
+    "has others nothing changes: 409. Left out, nothing is expected."
+)
+NEW = "Make labels that were never seen before; otherwise they are refused: 404."
 THUMBNAILS = "For each entry a PNG, JPEG, GIF or WebP as base64, or null to take it away."
 
 
@@ -127,12 +132,15 @@ class LabelRequest(Request):
     ids: fields.Ids = Field(description=IDS)
     labels: fields.RowLabels = Field(description=LABELS)
     teach: bool = Field(True, description=TEACH)
+    expect: fields.RowLabels | None = Field(None, description=EXPECT)
+    new: bool = Field(False, description=NEW)
 
 
 class UnlabelRequest(IdsRequest):
     """Entries that lose their labels."""
 
     teach: bool = Field(True, description=TEACH)
+    expect: fields.RowLabels | None = Field(None, description=EXPECT)
 
 
 class RenameRequest(Request):
@@ -153,3 +161,6 @@ class DropRequest(Request):
     """A label to forget."""
 
     label: fields.OneLabel = Field(description="A label.")
+    unused: bool = Field(
+        False, description="Refuse if an entry has it, or a row that was learned: 422."
+    )

@@ -128,7 +128,12 @@ EXAMPLES = {
         None, {"job": "1", "state": "done", "progress": 1.0, "report": REPORT, "error": None}
     ),
     "/label": Example(
-        {"ids": ["sku-3", "sku-4"], "labels": ["hats", "boot"]},
+        {
+            "ids": ["sku-3", "sku-4"],
+            "labels": ["hats", "boot"],
+            "expect": [None, "boots"],
+            "new": True,
+        },
         {"labelled": 2, "new": [{"label": "boot", "near": ["boots"]}]},
     ),
     "/unlabel": Example({"ids": ["sku-3"]}, {"unlabelled": 1}),

@@ -49,6 +49,24 @@ def test_a_label_is_new_only_if_it_is_said_to_be(shop: Path, refused: Any) -> No
     assert entries_of(shop)["far"] == 2
 
 
+def test_labels_change_only_as_expected(shop: Path, refused: Any) -> None:
+    output("label", shop, "label-1", "sku-1")
+    said = "entry 'sku-1' has 'label-1', expected "
+    refused(10, "label", shop, "label-2", "sku-1", "--expect", "label-0", says=f"{said}'label-0'")
+    refused(10, "unlabel", shop, "sku-1", "--expect", "", says=f"{said}no label")
+    both = ("--expect", "label-1", "--expect", "label-0")
+    refused(10, "unlabel", shop, "sku-1", *both, says=f"{said}'label-0' and 'label-1'")
+    output("label", shop, "label-2", "sku-1", "--expect", "label-1")
+    output("unlabel", shop, "sku-1", "--expect", "label-2")
+    output("label", shop, "label-0", "sku-1", "--expect", "")
+    assert [entry["labels"] for entry in answers("get", shop, "sku-1")] == [["label-0"]]
+
+
+def test_a_label_in_use_is_not_dropped_as_unused(shop: Path, refused: Any) -> None:
+    refused(2, "drop-label", shop, "label-2", "--unused", says="'label-2' is in use: entries ")
+    assert "label-2" in entries_of(shop)
+
+
 def test_labels_teach_unless_told_not_to(shop: Path) -> None:
     def learned() -> int:
         return int(stats(shop)["learned"]["rows"])

@@ -436,6 +436,17 @@ def test_a_write_that_fails_in_the_middle_says_what_was_applied() -> None:
     assert caught.value.hint == "make room; the first 4 were applied before"
 
 
+def test_what_is_expected_of_entries_is_never_checked_in_parts() -> None:
+    with scripted() as service, remote(service) as col:
+        for change in (
+            lambda: col.label(range(11), "a", expect="b"),
+            lambda: col.unlabel(range(11), expect=set()),
+        ):
+            with pytest.raises(errors.TooLargeError, match=r"11 entries with expect=, which"):
+                change()
+        assert not {"/label", "/unlabel"} & set(service.asked)
+
+
 def test_many_queries_are_split() -> None:
     def said() -> bytes:
         return answer({"matches": FOUND["matches"] * sizes.pop(0), "columns": 0})
