@@ -63,7 +63,7 @@ def test_entries_are_found_by_the_text_of_their_payload(shop: Server, opened: Op
     page.keyboard.press("Enter")
     page.get_by_text(f"Nearest to #{told[0]['id']}", exact=True).wait_for()
     page.fill("#find", "nowhere to be found")
-    page.get_by_text("No entry has this in its id, text or label.").wait_for()
+    page.get_by_text("No entry has this in its id or text.").wait_for()
     page.fill("#find", "")
     until(lambda: len(shown(page)) == 60)
 
@@ -77,7 +77,15 @@ def test_entries_are_found_by_their_label(shop: Server, opened: Open) -> None:
     until(lambda: shown(page) == [f"{IMAGE} 9", 10])
     assert chip.get_attribute("aria-pressed") == "true"
     chip.click()
-    page.get_by_text("No entry has this in its id, text or label.").wait_for()
+    page.get_by_text(
+        "No entry has this in its id or text. Choose a label above to list its entries."
+    ).wait_for()
+    page.check("#only-unlabelled")
+    page.get_by_text("No unlabelled entry has this in its id or text.").wait_for()
+    chip.click()
+    page.get_by_text(f"Entries labelled {NAMES[3]} are hidden by “only unlabelled”.").wait_for()
+    page.uncheck("#only-unlabelled")
+    until(lambda: shown(page) == [f"{IMAGE} 9", 10])
     page.fill("#find", "kind 29")
     until(lambda: page.locator("#find-labels button").count() == 8)
     assert page.locator("#find-labels button").first.inner_text() == "kind 29 · 2"
@@ -90,7 +98,7 @@ def test_labels_that_come_after_the_words_were_typed_are_offered(opened: Open) -
             page = opened(SimpleNamespace(url=served.address))
             chips = page.locator("#find-labels button")
             page.fill("#find", "late")
-            page.get_by_text("No entry has this in its id, text or label.").wait_for()
+            page.get_by_text("No entry has this in its id or text.").wait_for()
             assert chips.count() == 0
             served.http.post("/ingest", json={"rows": [[0, 0, 1, 0]], "labels": ["late one"]})
             until(lambda: chips.all_inner_texts() == ["late one · 1"])

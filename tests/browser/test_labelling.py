@@ -13,6 +13,9 @@ from tests.browser.reading import number, ranking, search_by, show_unlabelled, u
 
 pytestmark = pytest.mark.slow
 
+CONFLICT = "409"
+"""What a browser notes of a request that was refused because somebody else was faster."""
+
 
 def labels_of(server: Site, name: str) -> list[Any]:
     """Return the labels of an entry."""
@@ -137,7 +140,7 @@ def test_undo_takes_a_new_label_back_whole(digits_page: Site, opened: Open) -> N
 
 
 def test_what_was_changed_meanwhile_is_not_undone(digits_page: Site, opened: Open) -> None:
-    page = opened(digits_page)
+    page = opened(digits_page, allowed=CONFLICT)
     show_unlabelled(page)
     chosen = page.locator(".entry.plain").last.get_attribute("data-id")
     search_by(page, chosen)
@@ -145,9 +148,83 @@ def test_what_was_changed_meanwhile_is_not_undone(digits_page: Site, opened: Ope
     page.get_by_text(f"#{chosen} is 3 now").wait_for()
     digits_page.post("/label", {"ids": [json.loads(chosen)], "labels": [4]})
     page.get_by_role("button", name="Undo").click()
-    page.locator("#toast", has_text="it was changed meanwhile").wait_for()
+    page.locator("#toast", has_text=f"Not undone: #{chosen} is 4 now").wait_for()
+    assert labels_of(digits_page, chosen) == [4]
+    page.locator("#query .chip", has_text="4").first.wait_for()
+    digits_page.post("/unlabel", {"ids": [json.loads(chosen)]})
+
+
+def race(site: Site, opened: Open) -> tuple[Any, Any, str]:
+    """Return two pages that show the same unlabelled entry with a picker, and its id."""
+    one, other = (opened(site, allowed=CONFLICT) for _ in range(2))
+    show_unlabelled(one)
+    chosen = one.locator(".entry.plain").last.get_attribute("data-id")
+    show_unlabelled(other)
+    for page in (one, other):
+        search_by(page, chosen)
+    one.locator("#query .chips button", has_text="4").click()
+    one.get_by_text(f"#{chosen} is 4 now").wait_for()
+    assert labels_of(site, chosen) == [4]
+    return one, other, chosen
+
+
+def test_undo_gives_back_what_a_colleague_gave(digits_page: Site, opened: Open) -> None:
+    _, late, chosen = race(digits_page, opened)
+    late.locator("#query .chips button", has_text="3").click()
+    dialog = late.locator("#changed-dialog[open]")
+    dialog.get_by_text(f"#{chosen} is 4 now").wait_for()
+    assert labels_of(digits_page, chosen) == [4]  # nothing was done yet
+    dialog.get_by_role("button", name="Make it 3").click()
+    late.locator("#toast", has_text=f"#{chosen} is 3 now").wait_for()
+    assert labels_of(digits_page, chosen) == [3]
+    late.get_by_role("button", name="Undo").click()
+    late.locator("#toast", has_text=f"Undone: #{chosen} is 4 again").wait_for()
     assert labels_of(digits_page, chosen) == [4]
     digits_page.post("/unlabel", {"ids": [json.loads(chosen)]})
+
+
+def test_a_colleague_label_stays_if_that_is_the_answer(digits_page: Site, opened: Open) -> None:
+    first, late, chosen = race(digits_page, opened)
+    late.locator("#query .chips button", has_text="3").click()
+    late.locator("#changed-dialog").get_by_role("button", name="Leave it").click()
+    late.locator("#query .chip", has_text="4").first.wait_for()
+    assert labels_of(digits_page, chosen) == [4]
+    assert late.locator("#toast-undo").is_hidden()
+
+    late.locator("#query").get_by_text("Take label away").click()
+    late.get_by_text(f"#{chosen} has no label any more").wait_for()
+    first.get_by_role("button", name="Undo").click()  # of what does not stand any more
+    first.locator("#toast", has_text=f"Not undone: #{chosen} has no label now").wait_for()
+    assert labels_of(digits_page, chosen) == []
+
+
+def test_the_same_label_of_a_colleague_is_no_conflict(digits_page: Site, opened: Open) -> None:
+    _, late, chosen = race(digits_page, opened)
+    late.locator("#query .chips button", has_text="4").click()
+    late.locator("#toast", has_text=f"#{chosen} is 4 already").wait_for()
+    assert late.locator("#toast-undo").is_hidden()  # it has done nothing
+    assert labels_of(digits_page, chosen) == [4]
+    digits_page.post("/unlabel", {"ids": [json.loads(chosen)]})
+
+
+def test_undo_leaves_a_new_label_that_a_colleague_uses(digits_page: Site, opened: Open) -> None:
+    page = opened(digits_page, allowed="422")  # the label is not dropped
+    show_unlabelled(page)
+    mine, theirs = (
+        page.locator(".entry.plain").nth(at).get_attribute("data-id") for at in (-1, -2)
+    )
+    search_by(page, mine)
+    page.locator("#query input").fill("ours")
+    page.keyboard.press("Enter")
+    page.locator("#new-dialog").get_by_role("button", name="Make a new label").click()
+    page.get_by_text(f"#{mine} is ours now").wait_for()
+    digits_page.post("/label", {"ids": [json.loads(theirs)], "labels": ["ours"]})
+    page.get_by_role("button", name="Undo").click()
+    page.locator("#toast", has_text=f"Undone: #{mine} has no label again").wait_for()
+    assert labels_of(digits_page, mine) == []
+    assert labels_of(digits_page, theirs) == ["ours"]
+    digits_page.post("/unlabel", {"ids": [json.loads(theirs)]})
+    digits_page.post("/labels/drop", {"label": "ours", "unused": True})
 
 
 def test_where_there_is_no_way_back_the_question_says_so(shop: Server, opened: Open) -> None:

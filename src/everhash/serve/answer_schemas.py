@@ -83,7 +83,10 @@ class Entries(BaseModel):
 class EntriesPage(Entries):
     """Entries in order of arrival."""
 
-    total: int | None = Field(description="All entries of this kind; null for those with a text.")
+    total: int | None = Field(
+        description="All entries of this kind; null where those with a text are too many to "
+        "count, and on later pages of them."
+    )
     next: int | None = Field(description="Where to go on; null after the last page.")
 
 

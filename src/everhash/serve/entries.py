@@ -24,6 +24,8 @@ TOGETHER = 500
 
 LOOKS = 20_000
 """Entries that one request looks at for a text; other requests have their turn in between."""
+COUNTED = 1000
+"""Entries with a text that are counted beyond those of the first page."""
 
 
 class PageRequest(NamedTuple):
@@ -53,13 +55,24 @@ def entries_page(collection: Served, page: PageRequest) -> dict[str, Any]:
         end = min(stats["arrived"] if page.stop is None else page.stop, stats["arrived"])
         searched = text is not None and total > LOOKS
         stop = min(page.start + LOOKS, end) if searched else end
-        found, after = collection.page(
-            page.start, page.limit, stop, unlabelled=page.unlabelled, text=text, label=label
-        )
+        wanted: dict[str, Any] = {"unlabelled": page.unlabelled, "text": text, "label": label}
+        found, after = collection.page(page.start, page.limit, stop, **wanted)
+        if after is None and stop < end:
+            after = stop
+        if text is not None:
+            countable = page.start == 0 and page.stop is None and stop == end
+            rest = _rest(collection, after, end, wanted) if countable else None
+            total = None if rest is None else len(found) + rest
         described = _describe(collection, found, codes=page.codes)
-    if after is None and stop < end:
-        after = stop
-    return {"total": total if text is None else None, "next": after, "entries": described}
+    return {"total": total, "next": after, "entries": described}
+
+
+def _rest(collection: Served, start: int | None, stop: int, wanted: dict[str, Any]) -> int | None:
+    """Return how many more entries have what is wanted; None if they are too many to count."""
+    if start is None:
+        return 0
+    found, after = collection.page(start, COUNTED, stop, **wanted)
+    return len(found) if after is None else None
 
 
 def _count(collection: Served, label: Hashable) -> int:

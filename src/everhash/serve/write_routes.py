@@ -43,7 +43,7 @@ def add(collection: Served, request: schemas.AddRequest) -> WriteResult:
     """Add entries."""
     y, _ = _checked_labels(collection, request.labels, len(request.rows))
     ids = collection.add(request.rows, request.ids, y, **_attached(request))
-    return WriteResult({"ids": ids}, [_changed("added", ids)])
+    return WriteResult({"ids": ids}, [_added(ids, learned=False)])
 
 
 def ingest(collection: Served, request: schemas.AddRequest) -> WriteResult:
@@ -52,7 +52,7 @@ def ingest(collection: Served, request: schemas.AddRequest) -> WriteResult:
     began = perf_counter()
     ids = collection.ingest(request.rows, y, request.ids, **_attached(request))
     learned = _learned(len(request.rows), new, perf_counter() - began)
-    return WriteResult({"ids": ids}, [learned, _changed("added", ids)])
+    return WriteResult({"ids": ids}, [learned, _added(ids, learned=True)])
 
 
 def upsert(collection: Served, request: schemas.UpsertRequest) -> WriteResult:
@@ -63,7 +63,7 @@ def upsert(collection: Served, request: schemas.UpsertRequest) -> WriteResult:
     began, attached = perf_counter(), _attached(request)
     ids = collection.upsert(request.rows, request.ids, y, **attached, teach=request.teach)
     learned = [_learned(len(request.rows), new, perf_counter() - began)] if request.teach else []
-    return WriteResult({"ids": ids}, [*learned, _changed("added", ids)])
+    return WriteResult({"ids": ids}, [*learned, _added(ids, learned=request.teach)])
 
 
 def update(collection: Served, request: schemas.UpdateRequest) -> WriteResult:
@@ -81,7 +81,12 @@ def attach(collection: Served, request: schemas.AttachRequest) -> WriteResult:
 def label(collection: Served, request: schemas.LabelRequest) -> WriteResult:
     """Give entries labels instead of what they had."""
     y, new = _checked_labels(collection, request.labels, len(request.ids))
-    report = collection.label(request.ids, y, teach=request.teach)
+    options: dict[str, Any] = {
+        "teach": request.teach,
+        "expect": request.expect,
+        "new": request.new,
+    }
+    report = collection.label(request.ids, y, **options)
     kind, data = _changed("labelled", request.ids)
     event = kind, {**data, "new_labels": _first_labels(new)}
     return WriteResult(label_report_to_json(report), [event])
@@ -89,7 +94,7 @@ def label(collection: Served, request: schemas.LabelRequest) -> WriteResult:
 
 def unlabel(collection: Served, request: schemas.UnlabelRequest) -> WriteResult:
     """Take the labels of entries away."""
-    n = collection.unlabel(request.ids, teach=request.teach)
+    n = collection.unlabel(request.ids, teach=request.teach, expect=request.expect)
     return WriteResult({"unlabelled": n}, [_changed("unlabelled", request.ids)])
 
 
@@ -109,7 +114,7 @@ def merge(collection: Served, request: schemas.MergeRequest) -> WriteResult:
 
 def drop(collection: Served, request: schemas.DropRequest) -> WriteResult:
     """Forget a label."""
-    n = collection.drop_label(request.label)
+    n = collection.drop_label(request.label, unused=request.unused)
     event = "dropped", {"label": label_to_json(request.label), "entries": n}
     return WriteResult({"entries": n}, [event])
 
@@ -189,6 +194,12 @@ def _learned(rows: int, new: list[Hashable], seconds: float) -> Event:
 
 def _first_labels(new: list[Hashable]) -> list[Any]:
     return [label_to_json(label) for label in new[:FIRST_LABELS]]
+
+
+def _added(ids: list[Any], *, learned: bool) -> Event:
+    """Return the event of new entries; it says whether an event has told of their rows before."""
+    kind, data = _changed("added", ids)
+    return kind, {**data, "learned": learned}
 
 
 def _changed(kind: str, ids: list[Any]) -> Event:

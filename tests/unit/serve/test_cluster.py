@@ -85,7 +85,7 @@ READS: list[tuple[str, Any]] = [
 WRITES: list[tuple[str, Any]] = [
     ("/ingest", {"rows": QUERIES, "labels": ["ant", "dog", None, "bee", "dog"]}),
     ("/learn", {"rows": QUERIES, "labels": ["ant"] * 5}),
-    ("/label", {"ids": [44, 45], "labels": ["dog", "emu"]}),
+    ("/label", {"ids": [44, 45], "labels": ["dog", "emu"], "new": True}),
     ("/labels/rename", {"label": "emu", "to": "fox"}),
     ("/attach", {"ids": [1], "payloads": [{"a": 1}]}),
     ("/remove", {"ids": [2]}),

@@ -73,10 +73,14 @@ def test_everything_that_happens_is_told(writing: Served) -> None:
         assert ear.until("forgotten") == {"rows": 9}
         writing.post("/ingest", body)
         assert ear.until("learned")["new_labels"] == []
-        assert ear.until("added") == {"ids": list(range(60, 80)), "count": 30}
+        assert ear.until("added") == {
+            "ids": list(range(60, 80)),
+            "count": 30,
+            "learned": True,
+        }
         writing.post("/add", {"rows": X[:1].tolist(), "ids": ["a"]})
-        assert ear.until("added") == {"ids": ["a"], "count": 1}
-        writing.post("/label", {"ids": ["a"], "labels": ["<script>"]})
+        assert ear.until("added") == {"ids": ["a"], "count": 1, "learned": False}
+        writing.post("/label", {"ids": ["a"], "labels": ["<script>"], "new": True})
         told = {"ids": ["a"], "count": 1, "new_labels": ["<script>"]}
         assert ear.until("labelled") == told
         writing.post("/unlabel", {"ids": ["a"]})
@@ -85,7 +89,7 @@ def test_everything_that_happens_is_told(writing: Served) -> None:
         assert ear.until("updated") == {"ids": ["a"], "count": 1}
         writing.post("/upsert", {"ids": ["a"], "rows": X[:1].tolist(), "labels": ["yak"]})
         assert ear.until("learned")["new_labels"] == ["yak"]
-        assert ear.until("added") == {"ids": ["a"], "count": 1}
+        assert ear.until("added") == {"ids": ["a"], "count": 1, "learned": True}
         writing.post("/labels/rename", {"label": "yak", "to": "ox"})
         assert ear.until("renamed") == {"label": "yak", "to": "ox"}
         writing.post("/labels/merge", {"label": "ox", "into": "owl"})

@@ -27,7 +27,9 @@ def test_a_label_lists_its_entries(reading: Served, stored: Collection) -> None:
 
 
 def test_a_label_that_is_a_number_needs_no_quotes(writing: Served) -> None:
-    writing.post("/label", {"ids": [1, 2, 3, 4], "labels": [7, 2.5, 8, "8"], "teach": False})
+    writing.post(
+        "/label", {"ids": [1, 2, 3, 4], "labels": [7, 2.5, 8, "8"], "teach": False, "new": True}
+    )
     for label, expected in (("7", [1]), ("2.5", [2]), ("8", [4])):
         assert ids_of(writing.get("/entries", params={"label": label}).json()) == expected
     assert ids_of(writing.get("/entries", params={"label": "8", "json": "true"}).json()) == [3]
@@ -50,6 +52,26 @@ def test_a_request_looks_at_some_entries_and_says_where_to_go_on(
     assert (ids_of(short), short["next"]) == ([3], 4)
     labelled = writing.get("/entries", params={"text": "boot", "label": "ant"}).json()
     assert labelled["next"] is None  # so few have the label that all are looked at
+
+
+def test_entries_with_a_text_are_counted_where_all_were_looked_at(
+    writing: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = list(range(0, 60, 2))
+    writing.post("/attach", {"ids": ids, "payloads": [f"boot {i}" for i in ids]})
+
+    def told(**params: Any) -> tuple[int, int | None, int | None]:
+        answer = writing.get("/entries", params={"text": "boot", **params}).json()
+        return len(answer["entries"]), answer["total"], answer["next"]
+
+    assert told(limit=7) == (7, 30, 13)
+    assert told(limit=7, start=13) == (7, None, 27)
+    assert told(limit=30) == (30, 30, 59)
+    assert told(limit=7, stop=50) == (7, None, 13)
+    assert told(limit=100) == (30, 30, None)
+    assert told(limit=3, unlabelled=True) == (3, 10, 45)
+    monkeypatch.setattr("everhash.serve.entries.COUNTED", 10)
+    assert told(limit=7) == (7, None, 13)
 
 
 def test_an_empty_text_is_none(reading: Served) -> None:

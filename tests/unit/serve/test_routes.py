@@ -301,11 +301,11 @@ def test_writes_do_what_the_collection_does(writing: Served, collection: Collect
         other.ingest(X, sets, ids)
         assert writing.post("/add", {"rows": X[:2].tolist()}).json() == {"ids": [103, 104]}
         other.add(X[:2])
-        body = {"ids": [103, "a"], "labels": ["later", ["ant", "more"]]}
+        body = {"ids": [103, "a"], "labels": ["later", ["ant", "more"]], "new": True}
         new = [{"label": "later", "near": []}, {"label": "more", "near": []}]
         assert writing.post("/label", body).json() == {"labelled": 2, "new": new}
         other.label([103, "a"], ["later", {"ant", "more"}])
-        body = {"ids": [1], "labels": ["latter"], "teach": False}
+        body = {"ids": [1], "labels": ["latter"], "teach": False, "new": True}
         new = [{"label": "latter", "near": ["later"]}]
         assert writing.post("/label", body).json() == {"labelled": 1, "new": new}
         other.label([1], ["latter"], teach=False)
@@ -448,7 +448,7 @@ def test_a_thumbnail_is_found_by_a_number_as_by_a_text(writing: Served) -> None:
 
 @pytest.mark.parametrize("label", ["<script>alert('x')</script>", '"; DROP', "\x00\x07é", "😀"])
 def test_labels_come_back_as_they_were(writing: Served, label: str) -> None:
-    writing.post("/label", {"ids": [40], "labels": [label]})
+    writing.post("/label", {"ids": [40], "labels": [label], "new": True})
     (entry,) = writing.post("/get", {"ids": [40]}).json()["entries"]
     assert entry["labels"] == [label]
     asked = {"rows": Q[:1].tolist(), "labels": [label]}
@@ -461,7 +461,7 @@ def test_labels_come_back_as_they_were(writing: Served, label: str) -> None:
 
 def test_labels_of_other_types_go_both_ways(writing: Served) -> None:
     labels = [{"bytes": "00ff"}, {"tuple": ["a", 1]}, -3, 0.5]
-    writing.post("/label", {"ids": [0, 1, 2, 3], "labels": labels})
+    writing.post("/label", {"ids": [0, 1, 2, 3], "labels": labels, "new": True})
     entries = writing.post("/get", {"ids": [0, 1, 2, 3]}).json()["entries"]
     assert [entry["labels"] for entry in entries] == [[label] for label in labels]
 

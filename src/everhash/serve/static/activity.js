@@ -60,9 +60,9 @@ export class Activity {
     this.#merge("forgotten", rows, (n) => `forgot ${counted(n, "row")}`);
   }
 
-  /** @param {{count: number}} told */
+  /** @param {{count: number, learned: boolean}} told */
   #added(told) {
-    if (this.last?.kind === "learned") return; // an ingest is told once
+    if (told.learned) return; // an ingest is told once, as rows that were learned
     this.#arrived(told.count);
     this.#entries("added", told);
   }

@@ -8,10 +8,14 @@ const UNREACHABLE = { message: "the server cannot be reached", hint: "is it runn
 
 /** What a server refused, in its own words. */
 export class ApiError extends Error {
-  /** @param {{message?: string, hint?: string}} told @param {number} status 0: no answer */
+  /**
+   * @param {{message?: string, hint?: string, code?: string}} told
+   * @param {number} status 0: no answer
+   */
   constructor(told, status) {
     super(told.message || `the server answered ${status}`);
     this.hint = told.hint || "";
+    this.code = told.code || ""; // the class in everhash.errors
     this.status = status;
   }
 }

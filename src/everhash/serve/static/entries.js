@@ -3,12 +3,11 @@
 import { button, byId, el, setText } from "./dom.js";
 import { entryWords, face, labelsText } from "./faces.js";
 import { startRoving } from "./roving.js";
-import { count, exact, same } from "./texts.js";
+import { count, exact, labelText, same } from "./texts.js";
 
 const PAGE = 60;
 const PATIENCE = 3000; // milliseconds that a look through many entries goes on by itself
 const ALL_LABELLED = "No entry is without a label.";
-const NOT_FOUND = "No entry has this in its id, text or label.";
 const NOT_YET = "Nothing so far.";
 
 /**
@@ -124,12 +123,15 @@ export class Entries {
   async load(trail = this.trail, further = false) {
     const turn = ++this.turn;
     const { start, before } = trail[trail.length - 1];
-    const known = further ? this.entries : before ? [] : await this.#named();
+    const named = await this.#named();
+    const known = further ? this.entries : before ? [] : named;
     const from = further ? (this.next ?? 0) : start;
-    const { entries, next, total } = await this.#collect(known, from, turn);
+    const { entries, next, total } = await this.#collect(known, named, from, turn);
     await this.#addCodes(entries);
     if (turn !== this.turn) return; // somebody has turned the page meanwhile
-    [this.trail, this.next, this.total, this.entries] = [trail, next, total, entries];
+    // who has come to the end knows how many there are, and later pages remember
+    const counted = next === null ? before + entries.length : before ? this.total : null;
+    [this.trail, this.next, this.total, this.entries] = [trail, next, total ?? counted, entries];
     this.#fill(entries);
     this.#range();
   }
@@ -141,19 +143,23 @@ export class Entries {
     const ids = /^-?\d{1,15}$/.test(text) ? [text, Number(text)] : [text];
     const { has } = await this.page.api.post("has", { ids });
     const there = ids.filter((_, i) => has[i]);
-    return there.length ? (await this.page.api.post("get", { ids: there })).entries : [];
+    if (!there.length) return [];
+    const { entries } = await this.page.api.post("get", { ids: there });
+    const plain = (/** @type {Entry} */ { labels }) => !labels.length;
+    return this.onlyUnlabelled ? entries.filter(plain) : entries;
   }
 
   /**
    * Fill a page. A look through many entries takes several requests.
    * @param {Entry[]} known
+   * @param {Entry[]} named that stand on the first page, wherever they come
    * @param {number} start
    * @param {number} turn
    * @returns {Promise<{entries: Entry[], next: number|null, total: number|null}>}
    */
-  async #collect(known, start, turn) {
+  async #collect(known, named, start, turn) {
     const entries = [...known];
-    const there = new Set(entries.map(({ id }) => same(id)));
+    const there = new Set([...known, ...named].map(({ id }) => same(id)));
     const end = Date.now() + PATIENCE;
     for (let from = start; ; ) {
       const told = await this.#ask(from);
@@ -241,18 +247,42 @@ export class Entries {
     const { start, before } = this.#place;
     const shown = this.entries.length;
     const further = this.#looks && shown < PAGE && this.next !== null;
-    const range = `${exact(before + 1)}–${exact(before + shown)}`;
-    const found = before ? `${range} found` : `${exact(shown)} found`;
-    const said = this.total === null ? found : `${range} of ${count(this.total)}`;
-    const far = `${found} in the first ${count(this.next)}`;
-    setText(byId("entries-range"), further ? far : shown ? said : "");
+    setText(byId("entries-range"), shown || further ? this.#told(before, shown, further) : "");
     byId("entries-empty").hidden = shown > 0;
-    const none = this.#looks ? (further ? NOT_YET : NOT_FOUND) : ALL_LABELLED;
-    setText(byId("entries-empty"), none);
+    setText(byId("entries-empty"), further ? NOT_YET : this.#none());
     byId("entries-more").hidden = !further;
     byId("page-first").disabled = byId("page-back").disabled = start === 0;
-    byId("page-on").disabled = this.next === null || further;
+    const last = this.next === null || (this.#looks && before + shown === this.total);
+    byId("page-on").disabled = last || further;
     byId("page-last").disabled = this.next === null || this.onlyUnlabelled || this.#looks;
+  }
+
+  /**
+   * Which entries are on show, and of how many, as far as that is known.
+   * @param {number} before
+   * @param {number} shown
+   * @param {boolean} further
+   */
+  #told(before, shown, further) {
+    const range = `${exact(before + 1)}–${exact(before + shown)}`;
+    const verb = this.#looks ? " found" : "";
+    if (further) return `${before ? range : exact(shown)} found in the first ${count(this.next)}`;
+    if (this.total === null) return `${range} found so far`;
+    const all = this.#looks && this.total === shown;
+    return all ? `${exact(shown)} found` : `${range} of ${count(this.total)}${verb}`;
+  }
+
+  /** Why no entry is on show. */
+  #none() {
+    const { text, label } = this.wanted;
+    if (label !== undefined) {
+      const named = `Entries labelled ${labelText(label)} are hidden by “only unlabelled”.`;
+      return this.onlyUnlabelled ? named : "No entry has this label.";
+    }
+    if (!text) return ALL_LABELLED;
+    const kind = this.onlyUnlabelled ? "No unlabelled entry" : "No entry";
+    const chips = byId("find-labels").hidden ? "" : " Choose a label above to list its entries.";
+    return `${kind} has this in its id or text.${chips}`;
   }
 
   /** Mark an entry as the one that was asked about. @param {any} id or null */

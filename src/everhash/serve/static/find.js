@@ -37,12 +37,17 @@ export function startFinding(labels, look, pick) {
       chips,
       fitting.map(({ label, entries }, at) => {
         const pressed = String(same(label) === same(chosen));
-        const props = { class: "chip", "aria-pressed": pressed, title: "show its entries" };
+        const props = { class: "chip", "aria-pressed": pressed, title: "list its entries" };
         return button(`${labelText(label)} · ${count(entries)}`, props, () => choose(label, at));
       }),
     );
   };
   labels.keepShowing(chips, offer);
+  labels.addEventListener("counted", () => {
+    const at = [...chips.children].indexOf(document.activeElement);
+    offer();
+    chips.children[at]?.focus();
+  });
   input.addEventListener("input", () => {
     chosen = undefined;
     offer();

@@ -2,7 +2,7 @@
 
 import { button, byId, el, setChildren } from "./dom.js";
 import { entryWords } from "./faces.js";
-import { labelText, same } from "./texts.js";
+import { labelText, labelled, same } from "./texts.js";
 
 const CHIPS = 12;
 const INPUT = {
@@ -109,6 +109,33 @@ export function askForNew(label, near, { entry, final }) {
     byId("new-yes").onclick = () => choose(label);
     byId("new-no").onclick = () => dialog.close();
     dialog.addEventListener("close", () => resolve(meant), { once: true });
+    dialog.showModal();
+  });
+}
+
+/**
+ * Ask whether an entry is to be changed although somebody else has changed it meanwhile.
+ * @param {import("./faces.js").Entry} now the entry as it is
+ * @param {any[]} wanted the labels it would get; none if they would be taken away
+ * @param {{final: boolean}} about whether there is no way back
+ * @returns {Promise<boolean>}
+ */
+export function askAnyway(now, wanted, { final }) {
+  const dialog = byId("changed-dialog");
+  const noWayBack = final ? " There is no undo." : "";
+  byId("changed-title").textContent = `#${now.id} ${labelled(now.labels)} now`;
+  const text = "Somebody has changed it since this page showed it. Nothing was done yet.";
+  byId("changed-about").textContent = `${text}${noWayBack}`;
+  const names = wanted.map(labelText).join(", ");
+  byId("changed-yes").textContent = wanted.length ? `Make it ${names}` : "Take its label away";
+  return new Promise((resolve) => {
+    let yes = false;
+    byId("changed-yes").onclick = () => {
+      yes = true;
+      dialog.close();
+    };
+    byId("changed-no").onclick = () => dialog.close();
+    dialog.addEventListener("close", () => resolve(yes), { once: true });
     dialog.showModal();
   });
 }

@@ -23,6 +23,9 @@ export class Labels extends EventTarget {
     this.known = new Map();
     /** @type {Promise<void>|null} */
     this.loading = null;
+    /** Labels whose counts may be old, from `counted` on and round again. */
+    this.old = 0;
+    this.counted = 0;
   }
 
   /** Whether there are more than the page shows. */
@@ -87,15 +90,24 @@ export class Labels extends EventTarget {
     }
   }
 
-  /** Ask again how the first labels stand. */
+  /** Something has changed, so any label may stand otherwise. */
+  outdated() {
+    this.old = this.list.length;
+  }
+
+  /** Ask again how some labels stand. @returns {Promise<boolean>} whether others are left */
   async recount() {
-    if (!this.list.length || this.loading) return;
-    const told = await this.api.get("labels", { start: 0, limit: PAGE });
+    if (!this.list.length || this.loading) return this.old > 0;
+    const start = this.counted < this.list.length ? this.counted : 0;
+    this.counted = start + PAGE;
+    this.old = Math.max(0, this.old - PAGE);
+    const told = await this.api.get("labels", { start, limit: PAGE });
     for (const { label, entries, lessons, accuracy } of told.labels) {
       const known = this.known.get(same(label));
       if (known) Object.assign(known, { entries, lessons, accuracy });
     }
     this.#tell("counted", {});
+    return this.old > 0;
   }
 
   /** @param {string} type @param {any} detail */

@@ -37,6 +37,7 @@ page.entries = new Entries(page, (entry) => search.ask({ kind: "entry", entry })
 const accuracy = new Accuracy(stream);
 
 let recounted = 0;
+let recounting = 0;
 let quiet = 0;
 /** @type {Promise<void>|null} */
 let loading = null;
@@ -56,6 +57,7 @@ function take(stats) {
   const facts = [`everhash ${stats.version}`, `method ${stats.method}`, `commit ${stats.commit}`];
   setText(byId("facts"), facts.join(" · "));
   for (const node of document.querySelectorAll(".dim")) setText(node, String(stats.dim));
+  labels.outdated();
   recount();
 }
 
@@ -74,11 +76,16 @@ function figures(stats) {
   return { rows_learned: stats.learned?.rows ?? labels.lessons, ...stats };
 }
 
-/** Ask how many lessons labels have had, now and then. */
+/** Ask how labels stand, now and then, until all were asked for after the last change. */
 function recount() {
-  if (Date.now() - recounted < RECOUNT[labels.list.length > FEW ? 1 : 0]) return;
-  recounted = Date.now();
-  labels.recount().catch(complain);
+  if (recounting) return;
+  const due = recounted + RECOUNT[labels.list.length > FEW ? 1 : 0];
+  recounting = setTimeout(async () => {
+    recounted = Date.now();
+    const left = await labels.recount().catch(complain);
+    recounting = 0;
+    if (left) recount();
+  }, Math.max(0, due - Date.now()));
 }
 
 /** @param {any} report */

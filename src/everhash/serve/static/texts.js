@@ -133,12 +133,20 @@ export function labelText(label) {
   return typeof label.bytes === "string" ? `0x${label.bytes}` : JSON.stringify(label);
 }
 
+/** What is said of an entry: "is cat, red", "has no label". @param {any[]} labels */
+export function labelled(labels) {
+  return labels.length ? `is ${labels.map(labelText).join(", ")}` : "has no label";
+}
+
 /**
- * What makes two labels or ids the same: 7 and "7" are two.
+ * What makes two labels or ids, or lists of them, the same: 7 and "7" are two.
  * @param {any} value
  */
 export function same(value) {
-  return typeof value === "bigint" ? String(value) : JSON.stringify(value);
+  return JSON.stringify(value, (_name, part) =>
+    // @ts-ignore: whoever reads a BigInt from JSON can write it so
+    typeof part === "bigint" ? JSON.rawJSON(String(part)) : part,
+  );
 }
 
 /**
