@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 from numpy.typing import NDArray
 
 from everhash import kernels
@@ -15,12 +18,21 @@ from tests.sentinel import pytest_runtest_setup  # noqa: F401 - a hook: see ther
 
 settings.register_profile(
     "everhash",
+    settings.get_profile("default"),  # where CI is set, Hypothesis would start from another one
     deadline=None,  # nor too_slow: other work on the machine is no failure of a test
-    derandomize=bool(os.environ.get("CI")),  # what lands is judged by the same cases every time
+    derandomize=True,  # the same cases for everybody; `make fuzz` draws fresh ones
+    database=None,
+    print_blob=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 settings.load_profile("everhash")
+# Hypothesis mixes in constants of all modules that are loaded, so what ran before would matter
+vars(providers)["_get_local_constants"] = Constants
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # a script's background job: Ctrl-C stays without effect on the tests, but what they start must
+    # not inherit that, and a handler, unlike SIG_IGN, does not pass to other programs
+    signal.signal(signal.SIGINT, lambda *_: None)
 
 PUT = "put the file into a folder that `docs/bench.md` names to run this test"
 
@@ -69,6 +81,12 @@ def warm_kernels() -> None:
 def thorough(request: pytest.FixtureRequest) -> bool:
     """Whether to try all cases; a test with many runs once with some, and once slowly with all."""
     return bool(request.param == "all")
+
+
+@pytest.fixture
+def drawn_seed(request: pytest.FixtureRequest) -> int:
+    """What a test draws its own cases from: always 0, except in `make fuzz`."""
+    return int(request.config.getoption("drawn_seed", 0))
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,8 @@ from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
-from uvicorn import Config, Server
+import uvicorn
+from uvicorn import Config
 
 from everhash.errors import OptionError
 from everhash.serve import limits
@@ -51,6 +52,20 @@ def bind(host: str, port: int) -> socket.socket:
         ) from None
     listening.set_inheritable(False)
     return listening
+
+
+class Server(uvicorn.Server):
+    """A server that goes on ignoring Ctrl-C if it was started so, as a script's background job is.
+
+    uvicorn listens to it whatever the parent process has decided. SIGTERM ends the server always.
+    """
+
+    ignores_interrupts = False
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to stop, unless this signal is ignored."""
+        if not (self.ignores_interrupts and sig == signal.SIGINT):
+            super().handle_exit(sig, frame)
 
 
 def make_server(app: ErrorMiddleware) -> Server:
@@ -100,6 +115,7 @@ def open_first(app: ErrorMiddleware) -> None:
 def run(app: ErrorMiddleware, listening: socket.socket) -> None:
     """Serve until SIGTERM or SIGINT; then end well, or raise what went wrong."""
     server = make_server(app)
+    server.ignores_interrupts = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     sys.setswitchinterval(SWITCH_SECONDS)
 
     def end(_number: int, _frame: FrameType | None) -> None:
@@ -109,9 +125,10 @@ def run(app: ErrorMiddleware, listening: socket.socket) -> None:
             _exit(0)
         sys.exit(0)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        # uvicorn raises the signal again once everything is closed: this is what then happens
-        signal.signal(number, end)
+    # uvicorn raises the signal again once everything is closed: this is what then happens
+    signal.signal(signal.SIGTERM, end)
+    if not server.ignores_interrupts:
+        signal.signal(signal.SIGINT, end)
     server.run(sockets=[listening])
     failure = app.service.failure
     if failure is not None:

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 import everhash
 from everhash import Attachment, cli, limits
+from tests.children import ignoring_interrupts
 from tests.unit.cli.commands import (
     COLUMNS,
     DIM,
@@ -250,6 +251,28 @@ def test_ctrl_c_ends_after_the_batch_and_says_what_is_safe(
         f"interrupted: {safe} of 30 rows are safe in {path} ({how.format(file=file)})\n"
     )
     assert output("verify", path).startswith(f"ok: {safe} entries")
+
+
+def test_in_the_background_of_a_script_it_ignores_ctrl_c_and_sigterm_ends_it(
+    tmp_path: Path, write: Write
+) -> None:
+    path = tmp_path / "shop.ever"
+    arguments = ("ingest", path, write(n=LONG), *COLUMNS)
+    output("create", path, "--dim", DIM)
+    stats(path)  # loads what `wait_for_entries` needs, so that it is quick
+    command = ignoring_interrupts("-m", "everhash", *arguments, "--batch-rows", 2)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+        wait_for_entries(path, 2, running)
+        running.send_signal(signal.SIGINT)
+        wait_for_entries(path, stats(path)["entries"] + 10, running)
+        running.terminate()
+        assert running.communicate()[1] == ""
+    assert running.returncode == -signal.SIGTERM
+    safe = stats(path)["entries"]
+    assert 12 <= safe < LONG
+    assert output("verify", path).startswith(f"ok: {safe} entries")
+    resumed = output(*arguments, "--resume")
+    assert f"{safe} there already: {LONG} entries" in resumed
 
 
 def test_ctrl_c_while_checking_applies_nothing(

@@ -27,6 +27,7 @@ from everhash.errors import (
     OptionError,
 )
 from everhash.serve.keys import read_keys
+from tests.children import ignoring_interrupts
 from tests.conftest import slowly
 from tests.unit.serve.serving import DIM, filled, until
 
@@ -35,10 +36,11 @@ command = import_module("everhash.cli.serve")  # the package has the function un
 
 
 @contextmanager
-def started(path: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def started(path: Path, *, background: bool = False) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Run `everhash serve` on a free port; yield the process and the address it says."""
+    arguments = ("-m", "everhash", "serve", str(path), "--port", "0")
     process = subprocess.Popen(
-        [sys.executable, "-m", "everhash", "serve", str(path), "--port", "0", *options],
+        ignoring_interrupts(*arguments) if background else [sys.executable, *arguments],
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -98,6 +100,25 @@ def test_at_the_second_interrupt_it_waits_for_nobody(tmp_path: Path) -> None:
         assert "requests under way were given up" in said
         assert said.count("\n") == 1
     assert not list(tmp_path.glob("*-wal"))  # it was closed
+
+
+def test_in_the_background_of_a_script_it_ignores_interrupts_and_sigterm_ends_it(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "shop.ever"
+    filled(path).close()
+    with started(path, background=True) as (process, address):
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            until(lambda: ready(address), 120)
+        assert httpx.post(f"{address}/add", json={"rows": ROWS, "ids": ["a"]}).is_success
+        process.terminate()
+        assert process.wait(60) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    with everhash.open(path) as collection:
+        assert "a" in collection
+    assert not list(tmp_path.glob("*-wal"))
 
 
 def test_nothing_is_announced_of_a_file_that_is_not_there(tmp_path: Path) -> None:
