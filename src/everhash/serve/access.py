@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -18,10 +17,10 @@ from everhash.errors import ServiceError, UnknownNameError
 from everhash.serve.access_log import KEY
 from everhash.serve.cors import ANY
 from everhash.serve.errors import RefusedError
+from everhash.serve.heads import Headers
 from everhash.serve.keys import ApiKey, Keys
 from everhash.wire.routes import DESCRIBED, Role, Route, route_of
 
-Headers = Mapping[bytes, bytes]
 LOCAL = {b"localhost", b"127.0.0.1", b"[::1]"}
 HOST = re.compile(rb"(?:\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[0-9a-z.]+))(?::[0-9]*)?")
 KEY_NEEDED = "{say key}; whoever runs the service makes keys with `everhash key`"

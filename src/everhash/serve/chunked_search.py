@@ -22,9 +22,8 @@ from everhash.serve import limits
 from everhash.serve.encoding import to_json
 from everhash.serve.errors import ClientGoneError
 from everhash.serve.served import Served
-from everhash.wire import match_tables
 from everhash.wire import matches as wire
-from everhash.wire.matches import FlatMatches
+from everhash.wire.match_tables import MatchTable
 
 Queries = NDArray[np.float32] | list[Any]
 """Rows, or ids of entries."""
@@ -36,6 +35,8 @@ CHUNK_SECONDS = 0.05
 """How long a chunk should take."""
 MAX_GROWTH = 8
 """How many times larger than the last a chunk may be."""
+CHUNK_MATCHES = 100_000
+"""Matches of a chunk, which are objects of Python before they are bytes."""
 RADIUS_CELLS = 4_000_000
 """Matches of a table that a search within a radius may make, padding included."""
 
@@ -99,13 +100,13 @@ class ChunkedSearch:
 
 
 class _Answer:
-    """What the chunks of a request have found so far."""
+    """What the chunks of a request have found so far, as bytes: those can be counted."""
 
     def __init__(self, plan: SearchPlan) -> None:
         self._plan = plan
-        self._flat: list[FlatMatches] = []
-        self._queries: list[dict[str, Any]] = []
-        self._total = self._columns = 0
+        self._table = MatchTable()
+        self._queries: list[bytes] = []
+        self._total = self._columns = self._bytes = 0
         self._missing: set[int] = set()
 
     def search(
@@ -122,17 +123,32 @@ class _Answer:
         if self._plan.explain:
             check_explained(self._total, collection)
         if self._plan.arrow:
-            self._flat.append(FlatMatches.of(matches))
+            self._bytes += self._table.add(matches)
         else:
-            self._queries += wire.to_json(matches)
+            queries_found = to_json(wire.to_json(matches))[1:-1]  # without the brackets of a list
+            self._queries.append(queries_found)
+            self._bytes += len(queries_found)
+        if self._bytes > limits.ANSWER:
+            raise _too_many(f"an answer of more than {limits.ANSWER} bytes")
         seconds = perf_counter() - began
         return seconds, self._encoded() if last else None
 
     def _encoded(self) -> bytes:
         if self._plan.arrow:
-            return match_tables.to_arrow(FlatMatches.joined(self._flat))
-        answer = {"matches": self._queries, "columns": self._columns}
-        return to_json(answer | wire.missing_to_json(sorted(self._missing)))
+            return self._table.to_arrow()
+        more = {"columns": self._columns, **wire.missing_to_json(sorted(self._missing))}
+        return b'{"matches":[%s],%s' % (b",".join(filter(None, self._queries)), to_json(more)[1:])
+
+
+def chunk_of(k: int, *, payloads: bool) -> int:
+    """Return how many queries a chunk may have that find k entries each."""
+    return max(1, (limits.PAYLOADS if payloads else CHUNK_MATCHES) // k)
+
+
+def check_payloads(matches: int) -> None:
+    """Refuse to read more payloads than should be in memory at once."""
+    if matches > limits.PAYLOADS:
+        raise _too_many(f"{matches} matches with payloads, at most {limits.PAYLOADS} a query")
 
 
 def check_explained(matches: int, collection: Served) -> None:
@@ -145,5 +161,7 @@ def check_explained(matches: int, collection: Served) -> None:
 
 def _too_many(problem: str) -> TooLargeError:
     return TooLargeError(
-        problem, hint="ask for fewer queries, a smaller k, or an r that fewer entries reach"
+        problem,
+        hint="ask for fewer queries, a smaller k or an r that fewer entries reach, or without "
+        "payloads",
     )

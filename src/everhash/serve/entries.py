@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import everhash
 from everhash.collection.as_json import entry_to_json, label_info_to_json
 from everhash.collection.typed import typed_ids, typed_label
-from everhash.errors import OptionError
+from everhash.errors import OptionError, TooLargeError
 from everhash.index.entries import Entry
+from everhash.serve import limits
 from everhash.serve.fields import read_label
 from everhash.serve.served import Served
 from everhash.wire.ids import Id, as_id
@@ -55,6 +56,8 @@ def entries_page(collection: Served, page: PageRequest) -> dict[str, Any]:
         end = min(stats["arrived"] if page.stop is None else page.stop, stats["arrived"])
         searched = text is not None and total > LOOKS
         stop = min(page.start + LOOKS, end) if searched else end
+        if page.codes:
+            _check_codes(min(page.limit, total), stats, collection)
         wanted: dict[str, Any] = {"unlabelled": page.unlabelled, "text": text, "label": label}
         found, after = collection.page(page.start, page.limit, stop, **wanted)
         if after is None and stop < end:
@@ -107,7 +110,19 @@ def _json(text: str) -> Any:
 def entries_of(collection: Served, ids: list[Any]) -> dict[str, Any]:
     """Return entries by their ids."""
     with collection.held():
+        _check_codes(len(ids), collection.stats(), collection)
         return {"entries": _describe(collection, collection.get(ids), codes=True)}
+
+
+def _check_codes(entries: int, stats: dict[str, Any], collection: Served) -> None:
+    """Refuse codes of more bits than an answer may hold, before one of them is unpacked."""
+    width = collection.hasher.width_ if stats["coding"] == "full" else stats["bits"]
+    if entries * width > limits.EXPLAINED:
+        most = limits.EXPLAINED // width
+        raise TooLargeError(
+            f"{entries} codes of {width} bits, at most {most} in an answer",
+            hint="ask for fewer entries at a time, or list them without codes",
+        )
 
 
 def _describe(collection: Served, found: list[Entry], *, codes: bool) -> list[dict[str, Any]]:

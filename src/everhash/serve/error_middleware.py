@@ -15,8 +15,9 @@ from typing import Any
 
 from everhash.errors import ServiceError
 from everhash.serve import limits
-from everhash.serve.access import Access, Headers
+from everhash.serve.access import Access
 from everhash.serve.access_log import Sent, log_request
+from everhash.serve.answers import Answers, send_body, send_in_time
 from everhash.serve.body_limit import Bodies
 from everhash.serve.cors import with_cors
 from everhash.serve.endpoints import BODY, Reply
@@ -29,6 +30,7 @@ from everhash.serve.errors import (
     place_in,
     response_to,
 )
+from everhash.serve.heads import Headers, read_head
 from everhash.serve.service import Service
 from everhash.wire.media import JSON
 from everhash.wire.routes import Route, route_of
@@ -82,9 +84,15 @@ class ErrorMiddleware:
             await self.app(scope, receive, send)
             return
         began, sent = perf_counter(), Sent(send)
+        connections, client = self.service.connections, scope.get("client")
+        connections.begin(client)
         try:
             await self._checked(scope, receive, sent.send)
+        except ClientGoneError:  # or does not read
+            connections.abort(client)
+            await asyncio.sleep(0)  # until the server knows
         finally:
+            connections.end(client)
             route, seconds = route_of(scope["path"]), perf_counter() - began
             name = "other" if route is None else route.path
             self.service.metrics.count(name, scope["method"], sent.status, seconds)
@@ -93,16 +101,16 @@ class ErrorMiddleware:
 
     async def _respond(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request, whatever goes wrong."""
-        response = Response(send)
+        response = Response(send, self.service.answers)
         try:
-            headers: Headers = dict(scope["headers"])
+            headers = read_head(scope)
             allowed = self._access.check(scope, headers)
             if allowed.free:
                 await self.app(scope, receive, response.send)
             else:
                 await self._answer(allowed, headers, scope, receive, response)
         except ClientGoneError:
-            pass
+            raise
         except asyncio.CancelledError:  # the server stops, and waits no longer
             await self._fail(busy("the service is stopping"), response, scope)
         except Exception as error:
@@ -158,8 +166,8 @@ class ErrorMiddleware:
 class Response:
     """An answer on its way out, with the headers that all answers have."""
 
-    def __init__(self, send: Any) -> None:
-        self._send = send
+    def __init__(self, send: Any, answers: Answers) -> None:
+        self._send, self._answers = send, answers
         self.status = 0
         """0 while nothing has been sent."""
         self.on_start: Callable[[], None] | None = None
@@ -186,7 +194,9 @@ class Response:
             if self.status == 503 and b"retry-after" not in names:
                 more += _encoded(RETRY)
             message["headers"] = [*headers, *HEADERS, *more]
-        await self._send(message)
+            await send_in_time(self._send, message)
+        else:
+            await send_body(self._send, self._answers, message)
 
     async def send_whole(
         self, body: bytes, kind: str, status: int = 200, headers: Mapping[str, str] | None = None
@@ -198,8 +208,10 @@ class Response:
         if headers:
             pairs += _encoded(headers)
         pairs += COMMON
-        await self._send({"type": "http.response.start", "status": status, "headers": pairs})
-        await self._send({"type": "http.response.body", "body": body})
+        start = {"type": "http.response.start", "status": status, "headers": pairs}
+        await send_in_time(self._send, start)
+        content = {"type": "http.response.body", "body": body}
+        await send_body(self._send, self._answers, content)
 
 
 def log_failure(error: Exception, status: int, scope: Any) -> None:

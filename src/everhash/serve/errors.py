@@ -40,6 +40,7 @@ STATUS: dict[type[EverhashError], int] = {
 }
 """The first class that fits decides."""
 MEANINGS = {
+    400: "A head that could be read in two ways, or no HTTP.",
     401: "No key, or an unknown one.",
     403: "A key for less, another Host, or a page of another site.",
     404: "No such entry, label, job or route.",
@@ -47,9 +48,10 @@ MEANINGS = {
     408: "The body took too long.",
     409: "Not as things stand: an id that is taken, labels that somebody has changed, a "
     "collection served for reading.",
-    413: "More rows, queries or bytes than a request may have.",
+    413: "More rows, queries or bytes than a request or its answer may have.",
     415: "A body of another type.",
     422: "Something sent cannot be used.",
+    431: "A head that is too long.",
     500: "An error of the service.",
     503: "Too many requests, starting, stopping, or out of time; Retry-After says when.",
     507: "The disk is full.",

@@ -1,8 +1,7 @@
 """How large requests may get, and how many and how long they may be, in one table.
 
-`GET /limits` serves it. What the library limits too stands in `everhash.limits`. Limits on single
-connections (slow heads, slow readers, one client with a thousand connections) are a reverse
-proxy's: docs/service.md has a tested example.
+`GET /limits` serves it. What the library limits too stands in `everhash.limits`. How many
+connections one address opens is a reverse proxy's to limit: docs/service.md has a tested example.
 """
 
 from __future__ import annotations
@@ -43,8 +42,17 @@ SECONDS = 60
 BODIES = 256 << 20
 """bytes of all bodies that are held at once"""
 
+HEAD = 64 << 10
+"""bytes of a head: of the line and the headers of a request, and of what follows a chunked body"""
+
+HEADERS = 100
+"""headers of a request"""
+
+HEAD_SECONDS = 10
+"""until a head has to be there, and the rest of a body that nobody reads"""
+
 CONNECTIONS = 1_000
-"""connections at once; more are answered with 503 before a request is read"""
+"""connections at once; another one takes the place of the one that has been idle longest"""
 
 KEEP_ALIVE = 75
 """seconds an idle connection is kept"""
@@ -52,8 +60,20 @@ KEEP_ALIVE = 75
 MATCHES = 1_000_000
 """matches of an answer"""
 
+ANSWER = 128 << 20
+"""bytes of an answer"""
+
+READ_SECONDS = 60
+"""that a client may take nothing of its answer"""
+
+ANSWERS = 256 << 20
+"""bytes of all answers that wait to be read by their clients"""
+
+PAYLOADS = 10_000
+"""payloads that are in memory at once, and matches of a query of /radius that may have some"""
+
 EXPLAINED = 20_000_000
-"""bits of all explanations of an answer"""
+"""bits of all explanations, or of all codes, of an answer"""
 
 LISTENERS = 32
 """connections to /events"""
@@ -74,6 +94,7 @@ TABLE: dict[str, int] = {
     "page": PAGE,
     "row_labels": ROW_LABELS,
     "body": BODY,
+    "answer": ANSWER,
     "label": LABEL,
     "id": ID_CHARACTERS,
     "payload": limits.PAYLOAD,

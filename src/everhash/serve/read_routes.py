@@ -177,7 +177,7 @@ def state_endpoints(service: Service) -> dict[str, Endpoint]:
 async def _json(service: Service, read: Callable[[Served], dict[str, Any]]) -> Response:
     """Answer with what a call returns, encoded by the thread that makes it."""
     content = await service.read(lambda c: to_json(read(c)))
-    return Response(content, media_type=JSON)
+    return Response(service.answers.check(content), media_type=JSON)
 
 
 def _likeliest(collection: Served, rows: NDArray[np.float32]) -> NDArray[Any]:

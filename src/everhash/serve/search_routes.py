@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from everhash.collection.search_calls import READING
 from everhash.errors import InputError, OptionError
 from everhash.matches import Matches
-from everhash.serve import schemas
+from everhash.serve import limits, schemas
 from everhash.serve.chunked_search import (
     RADIUS_CELLS,
     Queries,
     SearchPlan,
     check_explained,
+    check_payloads,
+    chunk_of,
 )
 from everhash.serve.endpoints import Endpoint, Reply, parse
 from everhash.serve.served import Served
@@ -46,8 +48,9 @@ async def search(service: Service, scope: Any, receive: Any) -> Reply:
     sizes = request.k.bit_length(), len(request.ids or ()).bit_length()
     find = partial(_nearest, request=request)
     reads_file = like or _reads_file(request)
-    plan = SearchPlan(find, (sizes, like, *_kind(request)), arrow, request.explain, reads_file)
-    return await service.chunked.find(queries, plan, receive), ARROW if arrow else JSON
+    kind, most = (sizes, like, *_kind(request)), chunk_of(request.k, payloads=request.payloads)
+    plan = SearchPlan(find, kind, arrow, request.explain, reads_file, most)
+    return await _reply(service, queries, plan, receive)
 
 
 def _nearest(collection: Served, queries: Queries, *, request: schemas.SearchRequest) -> Matches:
@@ -65,19 +68,31 @@ async def search_radius(service: Service, scope: Any, receive: Any) -> Reply:
     arrow = _wants_arrow(scope)
     queries = _rows(service, request.rows)
     _check_explain(request, arrow=arrow)
-    most = max(1, RADIUS_CELLS // max(1, await service.search(len)))  # each may find all there are
+    cells = limits.PAYLOADS if request.payloads else RADIUS_CELLS
+    most = max(1, cells // max(1, await service.search(len)))  # each may find all there are
     find = partial(_within, request=request)
     kind, reads_file = ("radius", *_kind(request)), _reads_file(request)
     plan = SearchPlan(find, kind, arrow, request.explain, reads_file, most)
-    return await service.chunked.find(queries, plan, receive), ARROW if arrow else JSON
+    return await _reply(service, queries, plan, receive)
+
+
+async def _reply(service: Service, queries: Queries, plan: SearchPlan, receive: Any) -> Reply:
+    """Search, and refuse to send the answer while too many others wait to be read."""
+    content = await service.chunked.find(queries, plan, receive)
+    return service.answers.check(content), ARROW if plan.arrow else JSON
 
 
 def _within(collection: Served, queries: Queries, *, request: schemas.RadiusRequest) -> Matches:
-    """Return all entries within a radius; they are explained only if they are not too many."""
+    """Return all entries within a radius; more is said of them only if they are not too many."""
     search: Callable[..., Matches] = collection.search_radius
     find = partial(search, queries, request.r, request.by, **_filters(request))
-    if request.explain:
-        check_explained(int(find().counts.sum()), collection)
+    many = request.payloads and len(collection) > limits.PAYLOADS
+    if request.explain or many:
+        found = int(find().counts.sum())
+        if request.explain:
+            check_explained(found, collection)
+        if request.payloads:
+            check_payloads(found)
     return find(explain=request.explain, payloads=request.payloads)
 
 

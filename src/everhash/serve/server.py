@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import signal
@@ -9,14 +10,16 @@ import socket
 import sys
 import threading
 from contextlib import suppress
+from functools import partial
 from types import FrameType
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import uvicorn
 from uvicorn import Config
 
 from everhash.errors import OptionError
 from everhash.serve import limits
+from everhash.serve.connections import Gate
 from everhash.serve.error_middleware import ErrorMiddleware
 from everhash.serve.service import Service
 
@@ -69,18 +72,23 @@ class Server(uvicorn.Server):
 
 
 def make_server(app: ErrorMiddleware) -> Server:
-    """Return a server for what `make_app` has made."""
+    """Return a server for what `make_app` has made.
+
+    Its limit of connections is one more than ours: where all of ours are being worked for, and none
+    makes room, the server answers one that comes with a bare 503.
+    """
+    gate = partial(Gate, app.service.connections)  # called as the class of a protocol is
     config = Config(
         app,
         loop="asyncio",
-        http="httptools",
+        http=cast("type[asyncio.Protocol]", gate),
         ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
         backlog=BACKLOG,
-        limit_concurrency=limits.CONNECTIONS,
+        limit_concurrency=limits.CONNECTIONS + 1,
         timeout_keep_alive=limits.KEEP_ALIVE,
         timeout_graceful_shutdown=STOP_SECONDS,
     )

@@ -24,8 +24,10 @@ from everhash.errors import EverhashError, OptionError, ReadOnlyError, StoreErro
 from everhash.index.refresh import RefreshReport
 from everhash.matches import Matches
 from everhash.serve.accuracy import AccuracyHistory
+from everhash.serve.answers import Answers
 from everhash.serve.batching import SearchBatcher
 from everhash.serve.chunked_search import ChunkedSearch
+from everhash.serve.connections import Connections
 from everhash.serve.entries import stats_of
 from everhash.serve.errors import RefusedError, busy
 from everhash.serve.events import Event, Events
@@ -62,6 +64,7 @@ class Service:
         self.readonly = readonly
         self.metrics, self.events, self.jobs = Metrics(), Events(), Jobs()
         self.accuracy = AccuracyHistory()
+        self.connections, self.answers = Connections(), Answers()
         self.failure: Exception | None = None
         self.ready = False
         self.dim = 0

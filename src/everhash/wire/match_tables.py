@@ -8,12 +8,15 @@ from __future__ import annotations
 import base64
 import json
 import struct
+from collections import Counter
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash.matches import Matches
 from everhash.wire.arrow import BATCH, SCHEMA, messages_in
 from everhash.wire.ids import is_unicode
 from everhash.wire.labels import label_to_json
@@ -39,10 +42,42 @@ COLUMN_TYPES = {
     "novelty": "float",
 }
 """The columns of a table beside ids and payloads."""
+PLAIN_BYTES = 32
+"""Of a match in all columns, beside the texts in them."""
 
 
-def to_arrow(found: FlatMatches) -> bytes:
+class MatchTable:
+    """Matches of one search after another, on their way into one table."""
+
+    def __init__(self) -> None:
+        self._parts: list[FlatMatches] = []
+        self._payloads: list[str] | None = None
+
+    def add(self, matches: Matches) -> int:
+        """Add the matches of a search; return how many bytes the table grows by, about."""
+        payloads = [json.dumps(payload) for row in matches.payloads for payload in row]
+        part = FlatMatches.of(replace(matches, payloads=[]))
+        self._parts.append(part)
+        if matches.payloads:
+            self._payloads = [*(self._payloads or ()), *payloads]
+        columns = (part.ids, part.labels, part.guesses)
+        return sum(map(_weight, columns)) + sum(map(len, payloads)) + PLAIN_BYTES * len(part.ids)
+
+    def to_arrow(self) -> bytes:
+        """Return the table."""
+        return to_arrow(FlatMatches.joined(self._parts), self._payloads)
+
+
+def _weight(column: NDArray[Any]) -> int:
+    """Return how many characters the values of a column have as texts, about."""
+    counts = Counter(column.tolist())
+    return sum(n * len(ascii(value)) for value, n in counts.items())
+
+
+def to_arrow(found: FlatMatches, payloads: list[str] | None) -> bytes:
     """Return a stream with a row for each match, in order; see `docs/service.md`.
+
+    Payloads are JSON texts, None where nobody asked for them.
 
     The schema's metadata, under "everhash", has what rows cannot: the number of queries, the number
     of columns of a table of matches, how ids are written, for all queries their novelty and the way
@@ -70,9 +105,8 @@ def to_arrow(found: FlatMatches) -> bytes:
         "guess": _label_column(found.guesses),
         "novelty": pa.array(novelty[queries]),
     }
-    if found.payloads:
-        texts_of = [json.dumps(payload) for row in found.payloads for payload in row]
-        columns["payload"] = pa.array(texts_of, pa.string())
+    if payloads is not None:
+        columns["payload"] = pa.array(payloads, pa.string())
     batch = pa.record_batch(columns)
     sink = pa.BufferOutputStream()
     schema = batch.schema.with_metadata({"everhash": json.dumps(about)})

@@ -71,8 +71,8 @@ def test_limits_are_those_of_the_table(reading: Served) -> None:
     assert reading.get("/limits").json() == {
         **{"dims": 16384, "labels": 100_000, "new_labels": 1000, "k": 1000, "queries": 1000},
         **{"page": 1000, "row_labels": 100_000},
-        **{"rows": 10_000, "body": 67_108_864, "label": 256, "id": 64, "payload": 4096},
-        **{"thumbnail": 32_768, "requests": 64, "seconds": 60},
+        **{"rows": 10_000, "body": 67_108_864, "answer": 134_217_728, "label": 256, "id": 64},
+        **{"payload": 4096, "thumbnail": 32_768, "requests": 64, "seconds": 60},
     }
 
 
