@@ -23,14 +23,14 @@ from everhash.errors import (
     OptionError,
     TooLargeError,
 )
+from everhash.serve import limits
 from everhash.serve.errors import unsupported
 from everhash.serve.schemas import Request
 from everhash.sources.npy_header import NpyHeader
 from everhash.wire.arrow import read_rows
+from everhash.wire.arrow_columns import MAX_NESTED
 from everhash.wire.media import ARROW, JSON, NPY, media_type
 
-MAX_NESTED = 1_000_000
-"""Lists and objects of a JSON body; each takes far more memory than the two bytes it is sent in."""
 NUMBERS = {("f", 2), ("f", 4), ("f", 8), *((kind, size) for kind in "iu" for size in (1, 2, 4, 8))}
 """Types of numbers that rows may have, and their bytes."""
 FLAGS = ("unlabelled", "exact", "explain", "payloads", "teach", "new", "unused")
@@ -78,7 +78,7 @@ def _read_table(model: type[R], content: bytes, kind: str, query: Mapping[str, s
     if kind == NPY:
         fields: dict[str, Any] = {"rows": read_npy(content, model.max_rows)}
     else:
-        fields = read_rows(content, model.max_rows)
+        fields = read_rows(content, model.max_rows, limits.ROW_LABELS)
     rows = fields.pop("rows")
     request = model.model_validate({**_options(model, query), **fields, "rows": []})
     request.rows = rows  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Connections: how long a head may be, how long it may take, and who makes room when there are many.
+"""Connections: how long a head may be and may take, and who makes room when there are many.
 
 The server's parser keeps a head in memory until it is whole, and waits for it without end. So each
 connection has a gate before it: an asyncio protocol that hands on all it gets, and a second parser
@@ -8,7 +8,7 @@ of the same kind that says where in a request the connection is.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -96,8 +96,7 @@ class Gate(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Wait for a head."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)
         name = transport.get_extra_info("peername")
         self._client = (str(name[0]), int(name[1])) if name else ("", id(self))
         self._inner.connection_made(transport)
@@ -128,9 +127,9 @@ class Gate(asyncio.Protocol):
         self._inner.data_received(data)
         self._watch()
 
-    def eof_received(self) -> bool | None:
-        """Hand on that the client sends no more."""
-        return self._inner.eof_received()
+    def eof_received(self) -> None:
+        """Hand on that the client sends no more: the transport closes then."""
+        self._inner.eof_received()
 
     def pause_writing(self) -> None:
         """Hand on that the client does not read."""

@@ -2,7 +2,8 @@
 
 Arrow checks that buffers lie inside the message that brings them, but it unpacks what is
 compressed: a megabyte could become a terabyte. So the heads of all messages are read first: how
-long the schema is, how many messages there are, and that nothing is compressed.
+long the schema is, how many messages there are, and that nothing is compressed. Nor may a
+dictionary be sent in parts: each batch would keep a copy of all that came before.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ import io
 import json
 import struct
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from everhash.errors import EverhashError, FeatureTypeError, InputError, TooLargeError
+from everhash.wire.arrow_columns import check_column, column_values, is_text, json_values
 
 SCHEMA, BATCH, DICTIONARY = "schema", "record batch", "dictionary"
 FIELDS = {
@@ -45,6 +46,8 @@ class Message(NamedTuple):
     kind: str
     head_bytes: int
     compressed: bool
+    delta: bool
+    """Whether it adds to a dictionary that has come before."""
 
 
 def messages_in(content: bytes) -> Iterator[Message]:
@@ -61,8 +64,10 @@ def messages_in(content: bytes) -> Iterator[Message]:
         except StopIteration:
             return
         head = message.metadata.to_pybytes()
-        has_buffers = message.type in (BATCH, DICTIONARY)
-        yield Message(message.type, len(head), has_buffers and _is_compressed(head, message.type))
+        kind = message.type
+        has_buffers = kind in (BATCH, DICTIONARY)
+        compressed = has_buffers and _is_compressed(head, kind)
+        yield Message(kind, len(head), compressed, kind == DICTIONARY and _is_delta(head))
 
 
 def _is_compressed(metadata: bytes, kind: str) -> bool:
@@ -74,8 +79,25 @@ def _is_compressed(metadata: bytes, kind: str) -> bool:
     return header is None or _child(metadata, header, 3) is not None
 
 
+def _is_delta(metadata: bytes) -> bool:
+    """Whether a dictionary adds to one that has come before."""
+    (root,) = struct.unpack_from("<I", metadata, 0)
+    header = _child(metadata, root, 2)
+    place = None if header is None else _place(metadata, header, 2)
+    return place is not None and struct.unpack_from("<B", metadata, place) != (0,)
+
+
 def _child(data: bytes, table: int, field: int) -> int | None:
     """Return where a field of a flatbuffer's table points to; None where it is not set."""
+    place = _place(data, table, field)
+    if place is None:
+        return None
+    (ahead,) = struct.unpack_from("<I", data, place)
+    return int(place + ahead)
+
+
+def _place(data: bytes, table: int, field: int) -> int | None:
+    """Return where a field of a flatbuffer's table stands; None where it is not set."""
     (back,) = struct.unpack_from("<i", data, table)
     vtable = table - back
     if vtable < 0:  # a negative offset would count from the end
@@ -86,8 +108,7 @@ def _child(data: bytes, table: int, field: int) -> int | None:
     (offset,) = struct.unpack_from("<H", data, vtable + 4 + 2 * field)
     if offset == 0:
         return None
-    (ahead,) = struct.unpack_from("<I", data, table + offset)
-    return int(table + offset + ahead)
+    return int(table + offset)
 
 
 # Writing
@@ -134,8 +155,11 @@ def _written(name: str, values: list[Any]) -> tuple[Any, Any]:
 # Reading
 
 
-def read_rows(content: bytes, max_rows: int) -> dict[str, Any]:
-    """Return the fields of a request: `rows` as an (n, d) array, the others as lists."""
+def read_rows(content: bytes, max_rows: int, max_labels: int) -> dict[str, Any]:
+    """Return the fields of a request: `rows` as an (n, d) array, the others as lists.
+
+    It has at most `max_rows` rows, and all of them together `max_labels` labels.
+    """
     import pyarrow as pa
 
     try:
@@ -144,7 +168,7 @@ def read_rows(content: bytes, max_rows: int) -> dict[str, Any]:
             _check_schema(stream.schema)
             table = _read_batches(stream, max_rows)
         table.validate(full=True)
-        return {FIELDS[name]: _column(table, name) for name in table.column_names}
+        return {FIELDS[name]: _column(table, name, max_labels) for name in table.column_names}
     except EverhashError:
         raise
     except (
@@ -165,6 +189,8 @@ def _check_messages(content: bytes) -> None:
             raise InputError(f"a schema of more than {SCHEMA_BYTES} bytes", hint="fewer columns")
         if message.compressed:
             raise InputError("compressed buffers are not read", hint="write without compression")
+        if message.delta:
+            raise InputError("a dictionary in parts is not read", hint="send it whole")
         if number == MAX_MESSAGES:
             raise TooLargeError(f"more than {MAX_MESSAGES} record batches", hint="combine them")
 
@@ -198,19 +224,13 @@ def _fits(name: str, kind: Any) -> bool:
     if name == "thumbnail":
         return bool(types.is_binary(kind) or types.is_large_binary(kind))
     if name == "payload":
-        return _is_text(kind)
+        return is_text(kind)
     if name == "label" and is_list:
         kind = kind.value_type
     if types.is_dictionary(kind):
         kind = kind.value_type
     numbers = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
-    return bool(numbers or _is_text(kind) or types.is_null(kind))
-
-
-def _is_text(kind: Any) -> bool:
-    from pyarrow import types
-
-    return bool(types.is_string(kind) or types.is_large_string(kind))
+    return bool(numbers or is_text(kind) or types.is_null(kind))
 
 
 def _read_batches(stream: Any, max_rows: int) -> Any:
@@ -225,50 +245,16 @@ def _read_batches(stream: Any, max_rows: int) -> Any:
     return pa.Table.from_batches(batches, stream.schema)
 
 
-def _column(table: Any, name: str) -> Any:
+def _column(table: Any, name: str, max_labels: int) -> Any:
     column, field = table.column(name), table.schema.field(name)
     if name == "vector":
         return _vectors(column)
+    check_column(column, max_labels if name == "label" else len(column))
     values = column_values(column)
     as_json = (field.metadata or {}).get(b"everhash") == b"json"
     if name == "payload" or (name in ("id", "label") and as_json):
-        return [None if text is None else _json(text, name) for text in values]
+        return json_values(values, name)
     return values
-
-
-def column_values(column: Any) -> list[Any]:
-    """Return a column as a list; values that rows share are not copied for each row."""
-    from pyarrow import types
-
-    if types.is_dictionary(column.type):
-        return [value for chunk in column.chunks for value in _shared(chunk)]
-    if hasattr(column.type, "value_type") and types.is_dictionary(column.type.value_type):
-        return [
-            None if start is None else shared[start:end]
-            for chunk in column.chunks
-            for shared in [_shared(chunk.values)]
-            for start, end in _ranges(chunk)
-        ]
-    return list(column.to_pylist())
-
-
-def _shared(chunk: Any) -> list[Any]:
-    values = chunk.dictionary.to_pylist()
-    return [None if i is None else values[i] for i in chunk.indices.to_pylist()]
-
-
-def _ranges(chunk: Any) -> Iterator[tuple[int | None, int | None]]:
-    offsets, there = chunk.offsets.to_pylist(), chunk.is_valid().to_pylist()
-    for valid, (start, end) in zip(there, pairwise(offsets), strict=True):
-        yield (start, end) if valid else (None, None)
-
-
-def _json(text: Any, name: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, TypeError, RecursionError) as error:
-        reason = f"{error!s:.80}"
-        raise InputError(f"column {name!r} is no JSON: {reason}", hint="one value a row") from None
 
 
 def _vectors(column: Any) -> NDArray[Any]:

@@ -13,16 +13,22 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from everhash.errors import FeatureTypeError, InputError, TooLargeError
-from everhash.wire.arrow import MAX_MESSAGES, column_values, read_rows, write_rows
+from everhash.wire import arrow as wire
+from everhash.wire.arrow import MAX_MESSAGES, write_rows
+from everhash.wire.arrow_columns import MAX_NESTED, MAX_TEXT, column_values
 from tests.unit.serve.serving import PNG, arrow, vectors
 
-MOST = 100
+MOST, LABELS = 100, 1000
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
 TABLE = {
     **{"vector": vectors(X), "id": ["a", "b", "c", "d"], "label": ["x", None, "y", "x"]},
     "payload": ["1", None, "[]", '"é"'],
     "thumbnail": pa.array([PNG, None, None, None], pa.binary()),
 }
+
+
+def read_rows(content: bytes, most: int) -> dict[str, Any]:
+    return wire.read_rows(content, most, LABELS)
 
 
 def test_what_is_written_is_read() -> None:
@@ -209,3 +215,118 @@ def test_a_long_value_that_many_rows_share_is_held_once() -> None:
 def test_noise_is_refused(content: bytes) -> None:
     with pytest.raises(InputError):
         read_rows(content, MOST)
+
+
+JSON_TEXT = {b"everhash": b"json"}
+
+
+def as_json(name: str, column: Any) -> pa.Table:
+    """Return a table of as many rows as a column has, whose texts are JSON."""
+    fields = [
+        pa.field("vector", pa.list_(pa.float32(), 3)),
+        pa.field(name, column.type, True, JSON_TEXT),
+    ]
+    return pa.table([vectors(np.zeros((len(column), 3))), column], schema=pa.schema(fields))
+
+
+def shared_by(rows: int, value: str) -> Any:
+    return pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int8()), pa.array([value]))
+
+
+def of_nothing(n: int) -> Any:
+    """Return a row of n labels, each of them null: they take no byte."""
+    return pa.LargeListArray.from_arrays(pa.array([0, n], pa.int64()), pa.nulls(n))
+
+
+def bits(n: int) -> Any:
+    zeros = pa.Array.from_buffers(pa.bool_(), n, [None, pa.py_buffer(bytes(n // 8 + 1))])
+    return pa.ListArray.from_arrays(pa.array([0, n], pa.int32()), zeros)
+
+
+TEXT = "a" * (4 << 20)
+BOMBS = {
+    "a long label that rows share": lambda: as_json("label", shared_by(100, f'"{TEXT}"')),
+    "a long id that rows share": lambda: as_json("id", shared_by(100, f'"{TEXT}"')),
+    "a plain label that rows share": lambda: {
+        "vector": vectors(np.zeros((100, 3))),
+        "label": shared_by(100, TEXT),
+    },
+    "labels that rows share in lists": lambda: {
+        "vector": vectors(np.zeros((1, 3))),
+        "label": pa.ListArray.from_arrays(pa.array([0, 100], pa.int32()), shared_by(100, TEXT)),
+    },
+    "labels of no byte": lambda: {"vector": vectors(X[:1]), "label": of_nothing(2**28)},
+    "labels of a bit": lambda: {"vector": vectors(X[:1]), "label": bits(1 << 22)},
+    "a dictionary of nothing": lambda: {
+        "vector": vectors(X[:1]),
+        "label": pa.DictionaryArray.from_arrays(pa.array([0], pa.int8()), pa.nulls(2**27)),
+    },
+    "lists in a label": lambda: as_json("label", pa.array(["[" + "[]," * MAX_NESTED + "1]"])),
+    "lists in payloads": lambda: {
+        "vector": vectors(np.zeros((110, 3))),
+        "payload": ["[" + "[]," * 10_000 + f"{row}]" for row in range(110)],
+    },
+    "a long payload": lambda: {"vector": vectors(X[:1]), "payload": [f'"{TEXT}"']},
+}
+
+
+@pytest.mark.parametrize("kind", BOMBS)
+def test_a_small_body_makes_no_large_request(kind: str) -> None:
+    body = arrow(BOMBS[kind]())
+    tracemalloc.start()
+    try:
+        found = read_rows(body, 10 * MOST)
+        assert kind == "a dictionary of nothing"
+        assert found["labels"] == [None]
+    except TooLargeError:
+        pass
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < 4 * len(body) + (8 << 20)
+
+
+def test_a_value_is_read_once_however_many_rows_have_it() -> None:
+    found = read_rows(arrow(as_json("label", shared_by(100, '["a", "b"]'))), MOST)["labels"]
+    assert found == [["a", "b"]] * 100
+    assert len({id(value) for value in found}) == 1
+
+
+def test_text_is_counted_as_often_as_it_stands() -> None:
+    fits = shared_by(100, "a" * (MAX_TEXT // 100))
+    assert (
+        len(
+            read_rows(arrow({"vector": vectors(np.zeros((100, 3))), "label": fits}), MOST)["labels"]
+        )
+        == 100
+    )
+
+
+def test_a_dictionary_in_parts_is_refused() -> None:
+    schema = pa.schema(
+        {"vector": pa.list_(pa.float32(), 3), "label": pa.dictionary(pa.int8(), pa.string())}
+    )
+    sink = io.BytesIO()
+    options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+    with pa.ipc.new_stream(sink, schema, options=options) as writer:
+        for values in (["a"], ["a", "b"]):
+            column = pa.DictionaryArray.from_arrays(pa.array([0], pa.int8()), pa.array(values))
+            writer.write_batch(pa.record_batch([vectors(X[:1]), column], schema=schema))
+    with pytest.raises(InputError, match="in parts"):
+        read_rows(sink.getvalue(), MOST)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.RunEndEncodedArray.from_arrays(pa.array([1], pa.int32()), pa.array(["a"])),
+        pa.array(["a"], pa.string_view()),
+        pa.array([["a"]], pa.list_view(pa.string())),
+        pa.array([{"a": 1}]),
+        pa.array([[["a"]]]),
+    ],
+    ids=lambda column: str(column.type)[:20],
+)
+def test_types_that_need_no_bytes_are_not_read(column: Any) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        read_rows(arrow({"vector": vectors(X[:1]), "label": column}), MOST)
