@@ -18,6 +18,12 @@ REPLAY = 1_000_000
 WIDTH = 2_000_000
 """hash functions a hasher"""
 
+WEIGHTS = 2**26
+"""numbers that the functions of one cycle have: bits times the features that they see"""
+
+LABEL_WEIGHTS = 256
+"""times that many features, numbers that functions may have more with every label"""
+
 PAYLOAD = 4_096
 """bytes of an entry's payload, as compact JSON in UTF-8"""
 

@@ -514,7 +514,7 @@ def test_an_array_of_another_type_shape_or_none_at_all_is_refused(
             craft(tmp_path / "model", state, changed), "array|slots|labels|cycles|center|features"
         )
     missing = {key: value for key, value in arrays.items() if key != name}
-    refused(craft(tmp_path / "model", state, missing), f"KeyError.*{name}")
+    refused(craft(tmp_path / "model", state, missing), f"{name}")
 
 
 @pytest.mark.parametrize("name", FLOATS)
@@ -595,7 +595,7 @@ CONTRADICTIONS: dict[str, tuple[Edit, str]] = {
             swap("slots", np.zeros((6, 2), np.int64)),
             swap("heard", np.zeros(6, np.int64)),
         ),
-        "seen",
+        "seen|heard",
     ),
     "clock of unknown cycles": (swap("clock", np.zeros(4, np.int64)), "clock"),
     "restart after the end": (put("restarts", 0, 10**6), "averages restart"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
 
@@ -44,6 +44,7 @@ from everhash.index.export import CodeRecords, LabelChange, Records, RecordTable
 from everhash.index.hasher import Hasher
 from everhash.index.index import CODINGS, Index
 from everhash.index.likeness import Likeness
+from everhash.index.refresh import RefreshReport
 from everhash.index.state import KEEPING
 from everhash.learn.following import follow
 from everhash.learn.mapping import FrozenMapping
@@ -68,6 +69,8 @@ COUNTS = (
     "folds",
     "epoch",
 )
+
+REPORTED = tuple(field.name for field in fields(RefreshReport))
 
 
 def fresh_about(options: dict[str, Any]) -> dict[str, Any]:
@@ -124,7 +127,7 @@ def _check_about(about: dict[str, Any]) -> dict[str, Any]:
     options = current_options(options) if known else {}
     known = known and options["coding"] in CODINGS and options["keep_features"] in KEEPING
     known = known and isinstance(options["certify"], bool) and isinstance(options["likeness"], bool)
-    known = known and isinstance(about.get("refreshed"), dict | None)
+    known = known and "refreshed" in about and _is_report(about["refreshed"])
     next_id = about.get("next_id", 0)
     known = known and type(next_id) is int and 0 <= next_id <= 2**63
     require(counts and known, "head", "it is damaged")
@@ -132,6 +135,17 @@ def _check_about(about: dict[str, Any]) -> dict[str, Any]:
         about["places"] <= MAX_ENTRIES, "head", "it claims more entries than a collection can have"
     )
     return dict(options)
+
+
+def _is_report(refreshed: Any) -> bool:
+    """Whether it says when the last refresh was and what it did, or that there was none."""
+    if refreshed is None:
+        return True
+    if not isinstance(refreshed, dict) or set(refreshed) != {"at", *REPORTED}:
+        return False
+    numbers = [refreshed[name] for name in REPORTED if name != "dry_run"]
+    counted = all(type(n) in (int, float) and 0 <= n <= MAX_COUNT for n in numbers)
+    return counted and isinstance(refreshed["at"], str) and type(refreshed["dry_run"]) is bool
 
 
 def _check_listing(store: Store) -> None:
@@ -146,7 +160,8 @@ def _check_listing(store: Store) -> None:
         require(numbered, f"{kind} parts", "some are missing, or more than the head counts")
     changed = sum(parts[PartKey("change", start)].rows for start in starts["change"])
     require(changed == about["changed"], "change parts", f"{changed} changed entries")
-    fits = min(starts["codes"], default=0) >= 0 and min(starts["features"], default=0) >= 0
+    begins = [*starts["codes"], *starts["features"]]
+    fits = min(begins, default=0) >= 0 and max(begins, default=0) <= about["places"]
     require(fits, "codes and features", "they do not start where they should")
     newest = max((part.written for part in parts.values()), default=0)
     require(newest <= store.commit <= MAX_COUNT, "head", "its commit is before that of a part")

@@ -22,8 +22,9 @@ from everhash.collection.formats import (
     pack_likeness,
     pack_mapping,
 )
+from everhash.collection.part_arrays import require
 from everhash.collection.pieces import delete_all, many_small, write_pieces
-from everhash.collection.stored_features import FeatureStore
+from everhash.collection.stored_features import FeatureStore, Loaded
 from everhash.index.export import LabelChange
 from everhash.index.features import StoredFeatures
 from everhash.index.index import Index
@@ -182,10 +183,17 @@ class Recorder:
         for starts in iter(lambda: many_small(change, "features", self._block), []):
             self._rewrite_features(change, starts)
 
+    def _loaded(self, change: Transaction, key: PartKey) -> Loaded:
+        """Return the features of one part, all of them of entries that have arrived."""
+        part = self._features.part(key, change.parts[key])
+        there = part.places.max(initial=-1) < self._index.arrived
+        require(bool(there), key, "features of entries that are not there")
+        return part
+
     def _rewrite_features(self, change: Transaction, starts: list[int]) -> None:
         """Write these parts as one, without entries that have left them."""
         keys = [PartKey("features", start) for start in starts]
-        parts = [self._features.part(key, change.parts[key]) for key in keys]
+        parts = [self._loaded(change, key) for key in keys]
         for key in keys:
             change.delete(key)
             self._lost.pop(key, None)

@@ -23,6 +23,8 @@ COMPARISONS = 65_536
 """Word-to-word distances a max-min draw may look at: it bounds the cost of a label."""
 TRIES = 100
 """Random draws before the free words are listed instead."""
+POOL_BITS = 2**26
+"""Bits that a draw may look at: it bounds the memory that a label takes."""
 
 
 class Codebook:
@@ -79,7 +81,8 @@ class Codebook:
             repeated: Signs = _random_words(1, self.bits, rng)[0]
             return repeated
         if self._maxmin and position:
-            pool = _random_words(max(8, min(512, COMPARISONS // position)), self.bits, rng)
+            most = min(512, COMPARISONS // position, POOL_BITS // self.bits)
+            pool = _random_words(max(8, most), self.bits, rng)
             apart = np.zeros((len(pool), position), np.int64)
             for mine, theirs in zip(pack_bits(pool > 0).T, self._taken.rows.T, strict=True):
                 apart += np.bitwise_count(mine[:, None] ^ theirs)  # BLAS would wait for busy cores
@@ -113,7 +116,7 @@ def _random_words(n: int, bits: int, rng: np.random.Generator) -> Signs:
 
 def _free_word(bits: int, used: set[bytes], rng: np.random.Generator) -> Signs:
     """Return a random word that no label has, with a bounded number of tries."""
-    for word in _random_words(TRIES, bits, rng):
+    for word in _random_words(min(TRIES, max(1, POOL_BITS // bits)), bits, rng):
         if word.tobytes() not in used:
             drawn: Signs = word
             return drawn

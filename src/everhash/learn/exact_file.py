@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from everhash.learn.blas import one_thread
 from everhash.learn.exact import ExactLearner
 from everhash.learn.first_rows import FirstRows
-from everhash.learn.model_format import MAX_COUNT, Arrays, array_of, count_of, require
+from everhash.learn.model_format import MAX_COUNT, Arrays, Shape, array_of, count_of, require
 from everhash.learn.novelty import BINS
+from everhash.learn.options import Options
 from everhash.learn.record import DOUBLINGS, Record
 from everhash.learn.ridge import PENALTIES, Factor, solve_few
 from everhash.learn.rotated_view import GRID
@@ -92,6 +93,30 @@ def triangle(matrix: NDArray[Any]) -> NDArray[Any]:
 def narrow(numbers: Doubles) -> NDArray[Any]:
     """Return whole numbers in 32 bits where they fit."""
     return numbers.astype(np.int32) if np.abs(numbers).max(initial=0) < 2**31 else numbers
+
+
+def shapes(
+    options: Options, d: int, n_labels: int, state: dict[str, Any], arrays: Arrays
+) -> dict[str, Shape]:
+    """Return the shapes that arrays of a good file have, as far as options and labels say."""
+    n, width = n_labels, options.seen_width(d)
+    of_labels = ("counts", "solved", "published", "label_rows", "label_right")
+    known: dict[str, Shape] = {
+        "center": (d,),
+        "mean": (width - 1,),
+        "classifiers": (n, width),
+        "changes": (options.cycles_of(n),),
+        "losses": (DOUBLINGS,),
+        **dict.fromkeys(of_labels, (n,)),
+    }
+    if not arrays.keys().isdisjoint(MEANING):
+        known |= {"trust_rows": (options.bits + 1,), "trust_right": (options.bits + 1,)}
+        known["best_scores"] = (BINS,)
+    if state["rows"] is None:
+        return known | {"few": (None, d), "few_rows": (None,), "few_labels": (None,)}
+    known |= {"total": (width - 1,), "label_sums": (n, width - 1)}
+    triangles = ("gram", "factor") if _flag(state["has_inverse"]) else ("gram",)
+    return known | dict.fromkeys(triangles, ((width - 1) * width // 2,))
 
 
 def read(learner: ExactLearner, state: dict[str, Any], arrays: Arrays, n_cycles: int) -> None:
@@ -192,7 +217,7 @@ def _read_sums(learner: ExactLearner, arrays: Arrays, rows: int) -> None:
     sums = Sums(width)
     sums.rows, sums.total = rows, total
     sums.labels.replace(labels)
-    sums.gram = np.asfortranarray(lower)
+    sums.gram = lower
     memory.few, memory.sums = None, sums
 
 
@@ -211,12 +236,15 @@ def _read_inverse(learner: ExactLearner, arrays: Arrays) -> None:
         lower = square(triangle, width)
         usable = bool((np.abs(triangle) < MAX_WEIGHT).all() and (lower.diagonal() > 0).all())
         require(usable, "the matrix factor is invalid")
-        learner.inverse = Factor(np.asfortranarray(lower))
+        learner.inverse = Factor(lower)
         return
     assert memory.few is not None  # noqa: S101 - rows are kept where they are not summed up
     n, steps = learner.published_rows, learner.view.steps
     Z = memory.on_grid(memory.few.X.rows[:n]) * steps
-    targets = memory.few.targets(learner.n_labels)[:n]
+    taught, labels = np.unique(memory.few.labels.rows, return_inverse=True)
+    targets = np.zeros((len(memory.few), len(taught)))  # an inverse needs no others
+    targets[memory.few.rows.rows, labels] = 1
+    targets = targets[:n]
     solution = solve_few(Z, targets, learner.penalty) if n else None
     require(solution is not None, "nothing can be learned from the kept rows")
     learner.inverse = None if solution is None else solution.inverse
@@ -232,9 +260,12 @@ def _whole(arrays: Arrays, name: str, shape: tuple[int, ...], most: int) -> Doub
 
 
 def square(triangle: NDArray[Any], width: int) -> NDArray[Any]:
-    """Return a lower triangle as a square."""
-    square = np.zeros((width, width), triangle.dtype)
-    square[np.tril_indices(width)] = triangle
+    """Return a lower triangle as a square, in Fortran's order."""
+    square = np.zeros((width, width), triangle.dtype, order="F")
+    start = 0
+    for row in range(width):
+        square[row, : row + 1] = triangle[start : start + row + 1]
+        start += row + 1
     return square
 
 

@@ -219,11 +219,7 @@ def follower_of(hasher: OnlineHasher) -> OnlineHasher:
 
 def begin_to_follow(hasher: OnlineHasher, options: Options) -> None:
     """Let a hasher that knows nothing yet become a follower."""
-    hasher._begin(options)
-    seed = hasher._begun.seed
-    assert seed is not None  # noqa: S101 - `_begin` has drawn one
-    hasher._learner = FollowingLearner(hasher._words, hasher.n_features_in_, options, seed)
-    hasher._learner.open_cycle()
+    hasher._begin(options, FollowingLearner)
 
 
 def follow(hasher: OnlineHasher, solved: Solved) -> None:

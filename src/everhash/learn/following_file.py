@@ -17,8 +17,17 @@ import numpy as np
 from everhash.learn.exact_file import MAX_WEIGHT, narrow, square, triangle
 from everhash.learn.following import FIGURES, FollowingLearner, Solved, everything, follow
 from everhash.learn.hasher import OnlineHasher
-from everhash.learn.model_format import MAX_COUNT, Arrays, array_of, count_of, list_of, require
+from everhash.learn.model_format import (
+    MAX_COUNT,
+    Arrays,
+    Shape,
+    array_of,
+    count_of,
+    list_of,
+    require,
+)
 from everhash.learn.novelty import BINS
+from everhash.learn.options import Options
 from everhash.learn.record import DOUBLINGS
 from everhash.learn.sums import Sums
 from everhash.stream import MAX_FEATURE, as_label
@@ -98,6 +107,24 @@ def write(hasher: OnlineHasher, learner: FollowingLearner, state: dict[str, Any]
     return arrays
 
 
+def shapes(options: Options, d: int, n_labels: int, state: dict[str, Any]) -> dict[str, Shape]:
+    """Return the shapes that arrays of a good file have, as far as options and labels say."""
+    n, width = n_labels, options.seen_width(d)
+    known: dict[str, Shape] = {
+        "labels": (n,),
+        "classifiers": (n, width),
+        "counted": (n,),
+        "counts": (n, 3),
+        "changes": (options.cycles_of(n),),
+        "center": (d,),
+        "trust": (2, options.bits + 1),
+        "best_scores": (BINS,),
+    }
+    if state["own_rows"] is not None or dict(state["follows"])["summing"]:
+        known |= {"own_total": (width - 1,), "own_gram": ((width - 1) * width // 2,)}
+    return known
+
+
 def read(hasher: OnlineHasher, state: dict[str, Any], arrays: Arrays) -> None:
     """Bring a follower, whose labels have their words, to where its file was written."""
     learner = hasher._learner
@@ -118,8 +145,7 @@ def _read_own(arrays: Arrays, rows: int, width: int) -> Sums:
     sums = Sums(width)
     sums.rows = rows
     sums.total = _numbers(arrays, "own_total", width)
-    lower = square(_numbers(arrays, "own_gram", width * (width + 1) // 2), width)
-    sums.gram = np.asfortranarray(lower)
+    sums.gram = square(_numbers(arrays, "own_gram", width * (width + 1) // 2), width)
     return sums
 
 

@@ -51,10 +51,18 @@ from everhash.learn.codebook import Codebook
 from everhash.learn.exact import ExactLearner
 from everhash.learn.exact_calls import ExactCalls
 from everhash.learn.growing import GrowingArray
-from everhash.learn.options import MAY_CHANGE, Options, read_options, refuse_foreign
+from everhash.learn.options import (
+    MAY_CHANGE,
+    Options,
+    check_weights,
+    read_options,
+    refuse_foreign,
+)
 from everhash.learn.sgd import SgdLearner
 from everhash.learn.views import View
 from everhash.stream import Labels
+
+Learner = type[ExactLearner] | type[SgdLearner]
 
 
 class OnlineHasher(ExactCalls):
@@ -153,14 +161,14 @@ class OnlineHasher(ExactCalls):
         self._learner.learn(rows, labels.rows, steps, options)
         self._warn_of(reused)
 
-    def _begin(self, options: Options) -> None:
+    def _begin(self, options: Options, make: Learner | None = None) -> None:
         """Line 1: no labels yet, and the first cycle's functions."""
         seed = int.from_bytes(os.urandom(8), "little") if options.seed is None else options.seed
         self._begun = options._replace(seed=seed)
         self._take_names([])
         self._words: GrowingArray[np.int8] = GrowingArray((options.bits,), np.int8)
         self._book = Codebook(options.codebook, bits=options.bits, seed=seed)
-        make = ExactLearner if options.learner == "exact" else SgdLearner
+        make = make or (ExactLearner if options.learner == "exact" else SgdLearner)
         self._learner: ExactLearner | SgdLearner
         self._learner = make(self._words, self.n_features_in_, options, seed)
         self._learner.open_cycle()
@@ -262,6 +270,7 @@ class OnlineHasher(ExactCalls):
         params = self.get_params()
         refuse_foreign(params, self._defaults())
         options = read_options(params, n_features)
+        check_weights(options, n_features, 0)
         if not first and not options.same_shape_as(self._begun):
             raise OptionError(
                 f"only {MAY_CHANGE[options.learner]} may change once learning has begun",
@@ -282,10 +291,12 @@ class OnlineHasher(ExactCalls):
     def _check_room(self, labels: list[Hashable], options: Options, first: bool) -> None:
         """Refuse a batch whose new labels would outgrow what is supported."""
         total = len(labels) if first else len(self._names) + len(self.unknown(labels))
-        width = options.bits * max(1, -(-total // options.labels_per_cycle))
+        width = options.width_of(total)
         if total > limits.LABELS or width > limits.WIDTH:
             raise LimitError(
                 f"{total} labels need {width} bits; at most {limits.LABELS} labels and "
                 f"{limits.WIDTH} bits are supported",
                 hint="let more labels share a cycle, or check that these are labels and not ids",
             )
+        if not first:
+            check_weights(options, self.n_features_in_, total)

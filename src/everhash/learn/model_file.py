@@ -30,8 +30,10 @@ from everhash.learn.model_format import (
     pack_model,
     plain,
     require,
+    require_shapes,
     unpack_model,
 )
+from everhash.learn.options import Options, check_weights
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.stream import as_label
 from everhash.wire.labels import label_from_json, label_to_json
@@ -112,15 +114,15 @@ def restore_hasher(state: dict[str, Any], arrays: Arrays, make: type[Ours]) -> O
     require(1 <= d <= limits.DIMS, f"{d} features")
     options = hasher._read_options(d, first=True)._replace(seed=count_of(state["seed"], 2**128))
     names = restore_labels(state)
-    opened = max(1, -(-len(names) // options.labels_per_cycle))
-    require(opened * options.bits <= limits.WIDTH, f"more than {limits.WIDTH} bits")
     restore_columns(hasher, state, d)
     follows = "follows" in state
+    require(options.learner == "exact" or not follows, "only the exact learner follows")
+    _require_sizes(options, d, len(names), state, arrays)
     (begin_to_follow if follows else OnlineHasher._begin)(hasher, options)
     hasher._take_names(names)
     _restore_codewords(hasher, arrays, len(names))
+    opened = options.cycles_of(len(names))
     if follows:
-        require(options.learner == "exact", "only the exact learner follows")
         following_file.read(hasher, state, arrays)
     elif isinstance(hasher._learner, ExactLearner):
         exact_file.read(hasher._learner, state, arrays, opened)
@@ -129,6 +131,20 @@ def restore_hasher(state: dict[str, Any], arrays: Arrays, make: type[Ours]) -> O
         require(None not in names, "a label has no name")
         sgd_file.read(hasher._learner, state, arrays, opened)
     return hasher
+
+
+def _require_sizes(options: Options, d: int, n: int, state: dict[str, Any], arrays: Arrays) -> None:
+    """Hold every size that the state claims against the arrays, before anything is built by it."""
+    require(n <= limits.LABELS, f"more than {limits.LABELS} labels")
+    require(options.width_of(n) <= limits.WIDTH, f"more than {limits.WIDTH} bits")
+    check_weights(options, d, n)
+    if "follows" in state:
+        shapes = following_file.shapes(options, d, n, state)
+    elif options.learner == "exact":
+        shapes = exact_file.shapes(options, d, n, state, arrays)
+    else:
+        shapes = sgd_file.shapes(options, d, n)
+    require_shapes(arrays, {"codewords": (n, options.bits), **shapes})
 
 
 def restore_labels(state: dict[str, Any]) -> list[Hashable]:

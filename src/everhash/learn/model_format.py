@@ -32,6 +32,8 @@ NEWER = "it may come from a newer everhash; upgrade to read it"
 MAX_COUNT = 2**62
 """Counts in a file stay below this, so that counting on cannot overflow."""
 Arrays = dict[str, NDArray[Any]]
+Shape = tuple[int | None, ...]
+"""Of an array in a file; None stands for any length."""
 
 
 def pack_model(state: dict[str, Any], arrays: Arrays) -> bytes:
@@ -114,10 +116,9 @@ def _digest(state: str, arrays: Arrays) -> str:
     return total.hexdigest()
 
 
-def array_of(
-    arrays: Arrays, name: str, dtype: type, ndim: int, shape: tuple[int | None, ...] = ()
-) -> NDArray[Any]:
+def array_of(arrays: Arrays, name: str, dtype: type, ndim: int, shape: Shape = ()) -> NDArray[Any]:
     """Return an array of the file, if it has the type and shape it should have."""
+    require(name in arrays, f"array {name!r} is missing")
     array = arrays[name]
     fits = array.dtype == dtype and array.ndim == ndim
     fits = fits and all(s in (None, g) for s, g in zip(shape, array.shape, strict=bool(shape)))
@@ -128,6 +129,16 @@ def array_of(
         counts = array.min(initial=0) >= 0 and array.max(initial=0) < MAX_COUNT
         require(bool(counts), f"array {name!r} holds a count below 0 or too large to go on from")
     return array
+
+
+def require_shapes(arrays: Arrays, shapes: dict[str, Shape]) -> None:
+    """Check that arrays have the lengths that a state claims, before anything is built by it."""
+    for name, shape in shapes.items():
+        require(name in arrays, f"array {name!r} is missing")
+        array = arrays[name]
+        fits = array.ndim == len(shape)
+        fits = fits and all(s in (None, g) for s, g in zip(shape, array.shape, strict=True))
+        require(fits, f"array {name!r} is {array.dtype} {array.shape}")
 
 
 def count_of(value: Any, below: int) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from everhash import limits
 from everhash.errors import DimensionError, LimitError, OptionError
 from everhash.kernels import reference
-from everhash.learn import codebook
+from everhash.learn import codebook, rotated_view
 from everhash.stream import MAX_FEATURE
 
 LOSSES = {
@@ -47,6 +47,19 @@ class Options(NamedTuple):
     replay: int
     center: str | NDArray[np.float32] | None
     seed: int | None
+
+    def cycles_of(self, n_labels: int) -> int:
+        """Return how many cycles this many labels open."""
+        return max(1, -(-n_labels // self.labels_per_cycle))
+
+    def width_of(self, n_labels: int) -> int:
+        """Return how many bits they need."""
+        return self.bits * self.cycles_of(n_labels)
+
+    def seen_width(self, n_features: int) -> int:
+        """Return how many numbers a function has."""
+        exact = self.learner == "exact"
+        return rotated_view.seen_width(n_features, self.features) if exact else n_features
 
     def same_shape_as(self, other: Options) -> bool:
         """Whether a hasher begun with `other` can go on with these: only `MAY_CHANGE` may."""
@@ -106,6 +119,21 @@ def read_options(params: dict[str, Any], n_features: int) -> Options:
         center=center_of(params["center"], n_features),
         seed=seed_of(params["random_state"]),
     )
+
+
+def check_weights(options: Options, n_features: int, n_labels: int) -> None:
+    """Refuse functions that take far more memory than what is learned, and kept in files, does.
+
+    The exact learner keeps one classifier a label, and makes the functions of a cycle from them.
+    """
+    seen, width = options.seen_width(n_features), options.width_of(n_labels)
+    most = limits.WEIGHTS + limits.LABEL_WEIGHTS * n_labels * seen
+    if options.learner == "exact" and width * seen > most:
+        raise LimitError(
+            f"{width} bits of functions that see {seen} features: {width * seen} numbers, "
+            f"at most {most} are supported",
+            hint="use fewer bits or fewer {option features}, or let more labels share a cycle",
+        )
 
 
 def bits_of(value: Any) -> int:

@@ -35,6 +35,11 @@ REACH = 5.5
 """Standard deviations of a coordinate to the end of the grid; rows beyond are cut off there."""
 
 
+def seen_width(n_features: int, features: int) -> int:
+    """Return how many numbers a seen row has: turned, rectified, and the constant."""
+    return max(n_features, MIN_SIZE) + features + 1
+
+
 @dataclass(frozen=True, eq=False)
 class Rotated(Centred):
     """Centred unit rows, turned; rectified random features; a constant, for biases."""
@@ -62,7 +67,7 @@ class Rotated(Centred):
     @property
     def width(self) -> int:
         """Numbers a seen row has, the constant included."""
-        return int(self.signs.shape[2]) + int(self.features[0]) + 1
+        return seen_width(self.n_features, int(self.features[0]))
 
     def of(self, X: Floats) -> Floats:
         """Return (n, width) seen rows."""

@@ -16,6 +16,9 @@ Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
+BLOCK = 256
+"""Functions drawn at a time. Bounds memory; results do not depend on it."""
+
 
 class ServedFunctions:
     """Classifiers of labels; W_c = sum over labels y of cycle c of word_y a_y'.
@@ -110,8 +113,7 @@ class ServedFunctions:
         self.known.replace((classifiers != 0).any(axis=1))
         self.moved.replace(np.zeros(len(classifiers), np.bool_))
         self._unknown = None
-        while len(self.functions) < len(changes):
-            self.open_cycle()
+        self.functions.grow_to(len(changes))
         for cycle in range(len(changes)):
             self.compose(cycle)
         self.changes.replace(changes)
@@ -181,13 +183,14 @@ class ServedFunctions:
             words = self._words.rows[members].astype(np.float32)
             self.functions.rows[cycle] = words.T @ classifiers
         else:
-            self.functions.rows[cycle] = self._random_directions(cycle)
+            self._direct_at_random(self.functions.rows[cycle], cycle)
 
-    def _random_directions(self, cycle: int) -> Floats:
-        """Return directions among turned rows, without features or bias."""
-        k, width = self.functions.rows.shape[1:]
-        directions = np.zeros((k, width))
+    def _direct_at_random(self, functions: Floats, cycle: int) -> None:
+        """Let functions be directions among turned rows, without features or bias."""
         rng = seeds.generator(self._seed, seeds.WEIGHTS, cycle)
-        directions[:, : self._turned] = rng.standard_normal((k, self._turned))
-        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        return directions.astype(np.float32)
+        for start in range(0, len(functions), BLOCK):
+            block = functions[start : start + BLOCK]
+            directions = np.zeros(block.shape)
+            directions[:, : self._turned] = rng.standard_normal((len(block), self._turned))
+            directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+            block[:] = directions

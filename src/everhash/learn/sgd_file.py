@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from everhash.learn.centering import WARMUP, Center
-from everhash.learn.model_format import MAX_COUNT, Arrays, array_of, count_of, require
+from everhash.learn.model_format import MAX_COUNT, Arrays, Shape, array_of, count_of, require
+from everhash.learn.options import Options
 from everhash.learn.sgd import SgdLearner
 from everhash.stream import MAX_FEATURE
 
@@ -35,6 +36,26 @@ def write(learner: SgdLearner, state: dict[str, Any], arrays: Arrays) -> None:
         "heard": memory.heard.rows,
         "seen": memory.seen.rows,
         "slots": memory.slots.rows,
+    }
+
+
+def shapes(options: Options, d: int, n_labels: int) -> dict[str, Shape]:
+    """Return the shapes that arrays of a good file have, as far as options and labels say."""
+    cycles, k, n = options.cycles_of(n_labels), options.bits, n_labels
+    return {
+        "last": (cycles, k, d),
+        "mean": (cycles if options.average else 0, k, d),
+        "updates": (cycles, k),
+        "averaged": (cycles, k),
+        "rounds": (cycles,),
+        "restarts": (cycles,),
+        "center": (d,),
+        "center_total": (d,),
+        "memory": (None, d),
+        "clock": (cycles if n else 0,),
+        "heard": (n,),
+        "seen": (n,),
+        "slots": (n, options.replay),
     }
 
 

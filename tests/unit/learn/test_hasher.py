@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from everhash import OnlineHasher
-from everhash.errors import InputError, NotFittedError, OptionError
+from everhash.errors import InputError, LimitError, NotFittedError, OptionError
 from tests.conftest import Stream
 
 
@@ -148,8 +148,17 @@ def test_options_of_the_other_learner_are_refused_with_a_hint(options: dict[str,
     assert "learner=" in caught.value.hint
 
 
+def test_functions_far_larger_than_what_is_learned_are_refused_before_they_are_made() -> None:
+    with pytest.raises(LimitError, match="numbers, at most 67108864 are supported"):
+        OnlineHasher(bits=500_000).begin(3)
+    hasher = OnlineHasher(bits=1000, labels_per_cycle=1, features=8).begin(3)
+    with pytest.raises(LimitError, match="let more labels share a cycle"):
+        hasher.assign(range(2000))
+    assert hasher.labels_ == []
+
+
 def test_too_many_labels_are_refused_before_any_is_taken() -> None:
-    hasher = OnlineHasher(bits=1_000_000, labels_per_cycle=1)
+    hasher = OnlineHasher(bits=1_000_000, labels_per_cycle=1, learner="sgd")
     with pytest.raises(InputError, match="2000000 bits are supported"):
         hasher.partial_fit(np.ones((3, 1)), ["a", "b", "c"])
     with pytest.raises(NotFittedError):
