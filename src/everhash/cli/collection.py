@@ -139,7 +139,9 @@ def verify(path: File, as_json: AsJson = False) -> None:
         print_json({"ok": not found.problems, **asdict(found)})
     elif not found.problems:
         entries = counted(found.entries, "entry", "entries")
-        typer.echo(f"ok: {entries} in {counted(found.parts, 'part')}")
+        bug = ", which has the WAL-reset bug" if found.wal_reset_bug else ""
+        parts = counted(found.parts, "part")
+        typer.echo(f"ok: {entries} in {parts}, read by SQLite {found.sqlite}{bug}")
     else:
         for problem in found.problems:
             typer.echo(f"damaged: {printable(problem)}")

@@ -26,6 +26,7 @@ KEPT = {
     "unlabelled": "kept of unlabelled entries, to refresh them",
     "none": "not kept: no refresh",
 }
+WAL_RESET_BUG = "has the WAL-reset bug: let no other program write to the file"
 LEARNERS = {"everhash": "exact", "everhash-sgd": "sgd"}
 """The learner of a method; those of other papers have none."""
 Row = tuple[str, str, str]
@@ -153,6 +154,7 @@ def _state(found: dict[str, Any]) -> list[Row]:
         ("mapping version", _version(version), "of entries kept by their bits"),
         ("  newest", _version(newest), "of queries and codewords"),
         ("commits", f"{found['commit']:,}", ""),
+        ("SQLite", found["sqlite"], WAL_RESET_BUG if found["wal_reset_bug"] else ""),
     ]
 
 

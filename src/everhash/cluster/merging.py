@@ -232,4 +232,5 @@ def merge_stats(parts: list[dict[str, Any]]) -> dict[str, Any]:
     versions = [part["mapping_version"] for part in parts if part["mapping_version"] is not None]
     stats["mapping_version"] = versions[0] if versions else None
     stats["last_refresh"] = merge_refreshed([part["last_refresh"] for part in parts])
+    stats["wal_reset_bug"] = any(part["wal_reset_bug"] for part in parts)
     return stats

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -17,9 +16,11 @@ from everhash.collection.catch_up import read_newer
 from everhash.collection.finding import Looked, Wanted
 from everhash.collection.labels import LabelInfo, label_infos, learned
 from everhash.collection.loading import Loaded, load
+from everhash.collection.process_lock import ProcessLock
 from everhash.index.entries import Entry, Page, check_page
 from everhash.index.index import Index
 from everhash.learn.stream_hasher import StreamHasher
+from everhash.store import sqlite_version
 from everhash.store.store import Store
 from everhash.wire.options import check_text
 
@@ -43,8 +44,8 @@ class ReadCalls:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._writer_lock = threading.RLock()
-        self._state_lock = threading.RLock()
+        self._writer_lock = ProcessLock(store.check_process)
+        self._state_lock = ProcessLock(store.check_process)
         self._loaded: Loaded | None = None
         self._load()
 
@@ -228,7 +229,9 @@ class ReadCalls:
     def stats(self) -> dict[str, Any]:
         """Return counts, sizes and versions for an operator.
 
-        `commit` and `last_refresh` are those of the last write that was made durable.
+        `commit` and `last_refresh` are those of the last write that was made durable. `sqlite` is
+        the version of SQLite here, `wal_reset_bug` whether it can damage a file that several
+        programs write.
         """
         with self._in_memory() as state:
             hasher, store = state.hasher, self._store
@@ -242,6 +245,8 @@ class ReadCalls:
                 "bytes": store.bytes_on_disk,
                 "commit": store.commit,
                 "last_refresh": store.about["refreshed"],
+                "sqlite": sqlite_version.VERSION,
+                "wal_reset_bug": sqlite_version.has_wal_reset_bug(),
             }
 
     def catch_up(self) -> bool:
@@ -273,7 +278,12 @@ class ReadCalls:
             self._store.copy_to(Path(path))
 
     def close(self) -> None:
-        """Close the file. Calls after this raise `ClosedError`."""
+        """Close the file. Calls after this raise `ClosedError`.
+
+        In a process that was forked from the one that opened it, it is closed already.
+        """
+        if self._store.inherited:
+            return
         with self._writer_lock, self._state_lock:
             self._loaded = None
             self._store.close()

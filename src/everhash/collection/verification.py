@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from everhash.collection.loading import load
 from everhash.errors import CollectionFileError
 from everhash.index.columns import REMOVED
 from everhash.index.index import Index
+from everhash.store import sqlite_version
 from everhash.store.attached import Tally
 from everhash.store.parts import PartKey
 from everhash.store.sqlite_errors import typed_errors
@@ -33,6 +34,10 @@ class Verification:
     entries: int
     problems: tuple[str, ...]
     """What is damaged, one line each; empty if nothing is."""
+    sqlite: str = sqlite_version.VERSION
+    """The version of SQLite that has read it."""
+    wal_reset_bug: bool = field(default_factory=sqlite_version.has_wal_reset_bug)
+    """Whether that SQLite can damage a file that several programs write."""
 
 
 def verify(path: str | os.PathLike[str]) -> Verification:

@@ -132,7 +132,7 @@ class Writing(SearchCalls):
             due = self._auto_refresh and state is not None and state.index.refresh_due
             coded = None if state is None else state.index.coded
             taken = coded is not None and coded.refreshing  # its last step comes here again
-            if due and not taken and self._behind is None and not self._stopping.is_set():
+            if due and not taken and not self._is_refreshing() and not self._stopping.is_set():
                 self._behind = threading.Thread(target=self._refresh_until_done, daemon=True)
                 self._behind.start()
 
@@ -164,6 +164,11 @@ class Writing(SearchCalls):
         finally:
             self._writer_lock.release()
 
+    def _is_refreshing(self) -> bool:
+        """Whether a refresh is under way; its thread does not exist in a child that was forked."""
+        behind = self._behind
+        return behind is not None and behind.is_alive()
+
     def _is_due(self) -> bool:
         with self._in_memory() as state:
             return state.index.refresh_due
@@ -185,7 +190,8 @@ class Writing(SearchCalls):
 
     def close(self) -> None:
         """Close the file. Calls after this raise `ClosedError`."""
-        self._stop_refreshing()
+        if not self._store.inherited:
+            self._stop_refreshing()
         super().close()
 
     # Transactions
@@ -225,4 +231,4 @@ class Writing(SearchCalls):
 
     def stats(self) -> dict[str, Any]:
         """Return counts, sizes and versions for an operator; see `ReadCalls.stats`."""
-        return {**super().stats(), "refreshing": self._behind is not None}
+        return {**super().stats(), "refreshing": self._is_refreshing()}

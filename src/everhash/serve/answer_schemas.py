@@ -134,6 +134,8 @@ class Stats(BaseModel):
     width: int
     stale_bits: int
     refreshing: bool = Field(description="Whether a refresh runs in the background.")
+    sqlite: str = Field(description="Version of SQLite.")
+    wal_reset_bug: bool = Field(description="Whether that version has the WAL-reset bug.")
     learned: Record | None = Field(description="null where the method keeps no record.")
     dim: int
     bits: int

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import threading
 import zlib
-from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 from everhash.errors import CollectionFileError, DataMissingError, StoreError
@@ -21,10 +20,6 @@ BUSY_SECONDS = 10.0
 LENGTH_SLACK = 1 << 20
 MAX_LENGTH = 2**31 - 1
 """Bytes of a text or blob that SQLite allows at most."""
-_opening = threading.Lock()
-_open_files: Counter[Path | None] = Counter()
-"""Connections of this process to each file. Opening one of these files without its log, as
-`check_log` does, would drop the locks of those connections."""
 
 
 def connect(path: Path | None, mode: str) -> sqlite3.Connection:
@@ -48,34 +43,8 @@ def connect(path: Path | None, mode: str) -> sqlite3.Connection:
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
     connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute("PRAGMA wal_autocheckpoint = 0")  # only the one writer writes the log back
     return connection
-
-
-class FileConnection:
-    """A connection to a collection's file, counted among those of this process.
-
-    Args:
-        path: None for a store in memory.
-        readonly: nothing will be written. The connection may write all the same where the user has
-            the right to: it then removes SQLite's log as it closes.
-    """
-
-    def __init__(self, path: Path | None, *, readonly: bool) -> None:
-        self._resolved = None if path is None else path.resolve()
-        writes = not readonly or (path is not None and may_write(path))
-        with _opening:
-            if path is not None and self._resolved not in _open_files:
-                check_log(path)
-            self.sqlite = connect(path, "rw" if writes else "ro")
-            _open_files[self._resolved] += 1
-
-    def close(self) -> None:
-        """Close the connection."""
-        with _opening:
-            self.sqlite.close()
-            _open_files.subtract([self._resolved])
-            if _open_files[self._resolved] <= 0:
-                del _open_files[self._resolved]
 
 
 def _must_stay_alone(path: Path) -> bool:
@@ -107,6 +76,30 @@ def use_log(connection: sqlite3.Connection, path: Path | str) -> None:
         raise StoreError(f"{path}: no log can be kept", hint="check the disk and the rights to it")
 
 
+def check_names(path: Path, *, mend: bool) -> None:
+    """Raise if a file has several names: SQLite keeps a log beside each, and applies only one.
+
+    A process that dies as it creates a file can leave the name that this had before; with `mend`
+    that one is removed.
+    """
+    names, partial = path.stat().st_nlink, partial_of(path)
+    if names > 1 and partial.exists() and os.path.samefile(partial, path):
+        names -= 1
+        if mend:
+            partial.unlink(missing_ok=True)
+    if names > 1:
+        raise StoreError(
+            f"{path} has {names} names (hard links), and what is written under one is not seen "
+            "under the other",
+            hint="copy it to a file of its own, or use a symbolic link",
+        )
+
+
+def partial_of(path: Path) -> Path:
+    """Return the path that a file is written at before it gets its name."""
+    return path.with_name(f".{path.name}.partial")
+
+
 def files_beside(path: Path) -> list[Path]:
     """Return the paths of the files that SQLite keeps beside its own."""
     return [path.with_name(path.name + ending) for ending in ("-journal", "-wal", "-shm")]
@@ -124,30 +117,62 @@ def check_free(path: Path) -> None:
             )
 
 
-def check_log(path: Path) -> None:
-    """Raise if the log beside a file belongs to another collection: SQLite would apply it.
+class LogHead(NamedTuple):
+    """What the head of a file says of the file and its log."""
 
-    It happens when a file is copied over one whose process had died.
+    file: str
+    """The file's random name."""
+    commit: int
+    based: int
+    """A commit that the file itself had when the log was begun; 0 if it does not say."""
+
+
+def check_log(path: Path) -> None:
+    """Raise if the log beside a file does not go with it: SQLite would apply it all the same.
+
+    It happens when a file is copied over one whose process had died, or one of the two is put back
+    from a backup without the other. A writer may be at work meanwhile: the file itself is read
+    before the log and after it, so that no commit in between is taken for a contradiction.
     """
     log = path.with_name(path.name + "-wal")
-    if log.exists() and log.stat().st_size:
-        own, seen = _identity(path, "&immutable=1"), _identity(path, "")
-        if None not in (own, seen) and own != seen:
-            raise CollectionFileError(
-                f"{log} belongs to another collection", hint="move it away; it is not applied"
-            )
+    if not log.exists() or not log.stat().st_size:
+        return
+    before, seen, after = (_head(path, option) for option in ("&immutable=1", "", "&immutable=1"))
+    if seen is None:
+        return  # opening it will say what is wrong
+    if before is not None and before.file != seen.file:
+        raise CollectionFileError(
+            f"{log} belongs to another collection", hint="move it away; it is not applied"
+        )
+    if before is not None and before.commit > seen.commit:
+        raise CollectionFileError(
+            f"{log} is older than {path}: it ends at commit {seen.commit}, "
+            f"the file has commit {before.commit}",
+            hint="move the log away; it is not applied",
+        )
+    if after is not None and after.file == seen.file and after.commit < seen.based:
+        raise CollectionFileError(
+            f"{path} is older than {log}: it has commit {after.commit}, "
+            f"the log begins after commit {seen.based}",
+            hint="put back the file that goes with the log, or move the log away",
+        )
 
 
-def _identity(path: Path, option: str) -> str | None:
-    """Return the random name in the file's head; with "&immutable=1" the log is not applied."""
+def _head(path: Path, option: str) -> LogHead | None:
+    """Return what the file's head says; with "&immutable=1" the log is not applied."""
     try:
         address = f"file:{quote(str(path.resolve()))}?mode=ro{option}"
         with closing(sqlite3.connect(address, uri=True)) as connection:
             limit_lengths(connection, path)
             text, total = connection.execute("SELECT about, checksum FROM head").fetchone()
-        return str(json.loads(text)["file"]) if zlib.crc32(text.encode()) == total else None
-    except (sqlite3.Error, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return None  # opening it will say what is wrong
+        if zlib.crc32(text.encode()) != total:
+            return None
+        about = json.loads(text)
+        return LogHead(str(about["file"]), int(about["commit"]), int(about.get("based", 0)))
+    except (sqlite3.Error, ArithmeticError, ValueError, TypeError, LookupError):
+        return None
+    except (AttributeError, RecursionError):
+        return None
 
 
 def limit_lengths(connection: sqlite3.Connection, path: Path) -> None:

@@ -14,14 +14,17 @@ from typing import Any
 from everhash.disk import appear
 from everhash.errors import CollectionFileError, StoreError
 from everhash.store.attached import Tally
-from everhash.store.connection import connect, files_beside, use_log
+from everhash.store.connection import connect, files_beside, partial_of, use_log
 from everhash.store.parts import DAMAGED, Listing, Part, PartKey, checksum
 from everhash.store.schema import create_tables
 from everhash.store.sqlite_errors import typed_errors, unwritable
 
 FORMAT, HEAD_VERSION = "everhash-collection", 1
 """Of head and parts; the version of the file's format says which tables there are."""
+COUNTS = ("commit", "based", "parts", "tally")
 PUT = "INSERT OR REPLACE INTO part VALUES (?, ?, ?, ?, ?, ?)"
+Head = tuple[str, int]
+"""The row of the head: its JSON, and the CRC-32 of that."""
 HEAD = "INSERT OR REPLACE INTO head VALUES (1, ?, ?)"
 
 
@@ -31,22 +34,34 @@ def write_head(
     commit: int,
     parts: Listing,
     attached: Tally | None = None,
-) -> None:
-    """Write the file's head: `about`, the commit's number, and counts of parts and blobs."""
-    counts = {"commit": commit, "parts": len(parts), "tally": parts.tally}
+    based: int = 0,
+) -> Head:
+    """Write the file's head: `about`, the commit's number, and counts of parts and blobs.
+
+    `based` is a commit that the file itself has, without its log.
+    """
+    counts = {"commit": commit, "based": based, "parts": len(parts), "tally": parts.tally}
     if attached is not None:
         counts |= {"attached": attached.rows, "attached_tally": attached.total}
     text = json.dumps({"format": FORMAT, "version": HEAD_VERSION, **counts, **about})
-    connection.execute(HEAD, (text, zlib.crc32(text.encode())))
+    head = text, zlib.crc32(text.encode())
+    connection.execute(HEAD, head)
+    return head
+
+
+def head_row(connection: sqlite3.Connection) -> Head | None:
+    """Return the row of the head as it is, to compare it with another."""
+    found: list[Head] = connection.execute("SELECT about, checksum FROM head").fetchall()
+    return found[0] if len(found) == 1 else None
 
 
 def read_head(connection: sqlite3.Connection, name: Path | str) -> dict[str, Any]:
     """Return what the file's head says, after its checksum was found right."""
     try:
         (text, total), *more = connection.execute("SELECT about, checksum FROM head").fetchall()
-        about = dict(json.loads(text))
+        about = {"based": 0, **json.loads(text)}
         ours = about.pop("format") == FORMAT and about.pop("version") == HEAD_VERSION and not more
-        counts = all(type(about[key]) is int for key in ("commit", "parts", "tally"))
+        counts = all(type(about[key]) is int for key in COUNTS)
         if ours and counts and zlib.crc32(text.encode()) == total:
             return about
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -71,7 +86,7 @@ def new_file(path: Path) -> Iterator[Path]:
     An existing file is never replaced. The caller holds the writer's lock of `path`, so what is at
     the temporary path already was left by a process that died.
     """
-    partial = path.with_name(f".{path.name}.partial")
+    partial = partial_of(path)
     try:
         for left in (partial, *files_beside(partial)):
             left.unlink(missing_ok=True)

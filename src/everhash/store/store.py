@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,8 +13,8 @@ from everhash.errors import ClosedError, CollectionFileError, ReadOnlyError, Sto
 from everhash.store.attached import Blob, Tally, all_blobs, ends_of, read_blobs
 from everhash.store.connection import (
     LOG_BYTES,
-    FileConnection,
     check_free,
+    check_names,
     files_beside,
     find,
     lift_limits,
@@ -23,6 +23,8 @@ from everhash.store.connection import (
     use_log,
 )
 from everhash.store.creation import (
+    Head,
+    head_row,
     new_file,
     pop_tally,
     read_head,
@@ -31,11 +33,13 @@ from everhash.store.creation import (
     write_new,
 )
 from everhash.store.durability import SYNCHRONOUS, Syncer, read_durability
+from everhash.store.file_connection import SPAWN, FileConnection
 from everhash.store.lock import WriterLock
 from everhash.store.parts import DAMAGED, Arrays, Listing, Part, PartKey, checksum, unpack
 from everhash.store.schema import PAGE_BYTES, VERSION, check_tables, create_tables
 from everhash.store.sqlite_errors import typed_errors
 from everhash.store.transaction import Transaction, transact
+from everhash.store.watch import Watch
 
 COLUMN_TYPES = (str, int, int, int, int)
 """Of kind, start, rows, written and checksum in `part`."""
@@ -62,16 +66,24 @@ class Store:
         self.parts = Listing()
         self.about: dict[str, Any] = {}
         self.commit = 0
+        self.head: Head = ("", 0)
+        """The row of the head that was read or written last."""
+        self.based = 0
+        """A commit that the file has without its log."""
         self.version = VERSION
         """Of the file's format; a commit brings an older one to the newest."""
         self.attached: Tally | None = None
         """What the head says of attached blobs; None in a file of version 1, which has none."""
+        self._process = os.getpid()
+        self._real = None if path is None else path.resolve()
+        """Where links lead to: SQLite's files and ours stand beside it."""
         self._kind, seconds = read_durability(durability)
         self._lock = lock
         if lock is None and path is not None and not readonly:
             self._lock = WriterLock(path)
         self._syncer: Syncer | None = None
         self._connection: FileConnection | None = None
+        self._watch: Watch | None = None
         try:
             self._file = None if path is None else path.stat()
             self._connect()
@@ -79,8 +91,8 @@ class Store:
             self._lock = self._lock if lock is None else None  # the caller releases its own
             self.close()
             raise
-        if path is not None and self._kind == "interval" and not readonly:
-            self._syncer = Syncer(path.with_name(path.name + "-wal"), seconds)
+        if self._real is not None and self._kind == "interval" and not readonly:
+            self._syncer = Syncer(self._real.with_name(self._real.name + "-wal"), seconds)
 
     @classmethod
     def create(
@@ -134,13 +146,16 @@ class Store:
 
     def _connect(self) -> None:
         with typed_errors(self.name):
-            self._connection = FileConnection(self.path, readonly=self.readonly)
+            if self._real is not None:
+                check_names(self._real, mend=not self.readonly)
+            file = -1 if self._lock is None else self._lock.lock_itself()
+            self._connection = FileConnection(self._real, readonly=self.readonly)
             connection = self._connection.sqlite
             connection.execute(f"PRAGMA query_only = {self.readonly:d}")
-            if self.path is None:
+            if self._real is None:
                 create_tables(connection)
                 return
-            limit_lengths(connection, self.path)
+            limit_lengths(connection, self._real)
             connection.execute("BEGIN")  # one state: a writer may be adding a table
             try:
                 check_tables(connection, self.name)
@@ -151,20 +166,40 @@ class Store:
                 self.load_listing()
             if not self.readonly:
                 self._prepare_to_write(connection)
+                self._watch = Watch(self._real, self.name, file, self._same_head)
 
     def _prepare_to_write(self, connection: sqlite3.Connection) -> None:
         lift_limits(connection)
         use_log(connection, self.name)
         connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS[self._kind]}")
         page = int(connection.execute("PRAGMA page_size").fetchone()[0])
+        # no other connection writes the log back: two at once could damage the file
         connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_BYTES // page}")
 
     @property
     def connection(self) -> sqlite3.Connection:
         """The open connection."""
+        return self._opened().sqlite
+
+    def _opened(self) -> FileConnection:
+        self.check_process()
         if self._connection is None:
             raise ClosedError(f"{self.name} is closed", hint="{say open}")
-        return self._connection.sqlite
+        return self._connection
+
+    @property
+    def inherited(self) -> bool:
+        """Whether this process was forked from the one that opened the file."""
+        return self.path is not None and self._process != os.getpid()
+
+    def check_process(self) -> None:
+        """Raise in a process that was forked from the one that opened the file."""
+        if self.inherited:
+            raise ClosedError(
+                f"{self.name} was opened by process {self._process}, and is not open in "
+                f"process {os.getpid()}, which was forked from it",
+                hint=f"open it again in this process, or {SPAWN}",
+            )
 
     def run(self, statement: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
         """Execute one statement."""
@@ -182,12 +217,12 @@ class Store:
     def reading(self) -> Iterator[None]:
         """Read one state of the file for as long as the block lasts, whatever others commit."""
         self._check_there()
-        with typed_errors(self.name):
+        with typed_errors(self.name), self._opened().used():
             self.begin()
             try:
                 self.run("SELECT 1 FROM head").fetchone()  # this read fixes the state
-                if self.readonly and self.path is not None:
-                    limit_lengths(self.connection, self.path)
+                if self.readonly and self._real is not None:
+                    limit_lengths(self.connection, self._real)
                 yield
             finally:
                 if self.connection.in_transaction:
@@ -196,7 +231,7 @@ class Store:
     def load_listing(self) -> None:
         """Read the head and the list of parts, and check that they agree."""
         version = check_tables(self.connection, self.name)
-        about = read_head(self.connection, self.name)
+        about, head = read_head(self.connection, self.name), head_row(self.connection)
         attached = pop_tally(about, version, self.name)
         rows = self.run("SELECT kind, start, rows, written, checksum FROM part").fetchall()
         whole = all(tuple(map(type, row)) == COLUMN_TYPES for row in rows)
@@ -205,6 +240,9 @@ class Store:
             raise CollectionFileError(f"{self.name}: parts are missing", hint=DAMAGED)
         self.parts, self.about, self.commit = parts, about, about.pop("commit")
         self.version, self.attached = version, attached
+        self.based, before, self.head = about.pop("based"), self.head, head or self.head
+        if self._watch is not None and self.head != before:
+            self._watch.remember()  # what somebody else has written is known now
 
     def starts(self, kind: str) -> list[int]:
         """Return where the parts of a kind start, ascending."""
@@ -266,12 +304,46 @@ class Store:
         """Change parts. If anything fails inside, the file stays as it was."""
         self.check_writable()
         self._check_there()
-        with transact(self) as change:
-            yield change
-        self.parts, self.about, self.commit = change.parts, change.about, change.commit
-        self.version, self.attached = VERSION, change.attached
+        with self._opened().used(), ExitStack() as after:
+            with transact(self) as change:
+                after.callback(self._note)
+                yield change
+            self.parts, self.about, self.commit = change.parts, change.about, change.commit
+            self.version, self.attached, self.head = VERSION, change.attached, change.head
         if self._syncer is not None:
             self._syncer.committed()
+
+    def check_unchanged(self) -> None:
+        """Raise if somebody has changed the file or its log since the last transaction."""
+        if self._watch is not None:
+            self._watch.check()
+
+    def check_file_unchanged(self) -> None:
+        """Raise if somebody has changed the file during the transaction under way."""
+        if self._watch is not None:
+            self._watch.check_file()
+
+    def _note(self) -> None:
+        """Note after a transaction what the file and its log are now."""
+        if self._watch is not None and self._watch.remember():
+            self._note_base()
+
+    def _note_base(self) -> None:
+        """Note what the file has without its log, after SQLite has written the log back."""
+        with suppress(sqlite3.Error, MemoryError):
+            _, log, done = self.run("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            self.based = self.commit if log == done else self.based
+        if self._watch is not None:
+            self._watch.remember()
+
+    def _same_head(self) -> bool:
+        """Whether another connection reads the head that was written last."""
+        with (
+            suppress(sqlite3.Error, MemoryError),
+            closing(FileConnection(self._real, readonly=True)) as other,
+        ):
+            return head_row(other.sqlite) == self.head
+        return False
 
     def copy_to(self, path: Path) -> None:
         """Copy the last commit to another file, compactly. It appears whole or not at all.
@@ -285,10 +357,10 @@ class Store:
         lock = WriterLock(path)
         try:
             with new_file(path) as partial:
-                if self.path is None:
+                if self._real is None:
                     connection.execute("VACUUM INTO ?", (str(partial),))
                 else:
-                    self._copy_file(self.path, partial)
+                    self._copy_file(self._real, partial)
                 rename_inside(partial)
         finally:
             lock.release()
@@ -298,7 +370,8 @@ class Store:
         try:
             if self.readonly:
                 limit_lengths(source.sqlite, path)
-            source.sqlite.execute("VACUUM INTO ?", (str(copy),))
+            with source.used() as connection:
+                connection.execute("VACUUM INTO ?", (str(copy),))
             self._check_there()
         finally:
             source.close()
@@ -307,12 +380,13 @@ class Store:
     def bytes_on_disk(self) -> int:
         """Length of the file, without the log beside it."""
         self._check_there()
-        return self.path.stat().st_size if self.path else 0
+        return self._real.stat().st_size if self._real else 0
 
     def _check_there(self) -> None:
         """Raise if the file was removed or replaced: what is written would be lost."""
+        self.check_process()
         try:
-            same = self._file is None or os.path.samestat(os.stat(self.name), self._file)
+            same = self._file is None or os.path.samestat(os.stat(self._real or ""), self._file)
         except OSError:
             same = False
         if not same:
@@ -321,7 +395,12 @@ class Store:
             )
 
     def close(self) -> None:
-        """Close the file. What was committed stays in it."""
+        """Close the file. What was committed stays in it.
+
+        In a process that was forked from the one that opened it, this touches nothing.
+        """
+        if self.inherited:
+            return
         connection, self._connection = self._connection, None
         syncer, self._syncer = self._syncer, None
         lock, self._lock = self._lock, None
@@ -334,6 +413,19 @@ class Store:
             ) from None
         finally:
             if connection is not None:
-                connection.close()
+                self._close(connection)
             if lock is not None:
                 lock.release()
+
+    def _close(self, connection: FileConnection) -> None:
+        """Close the connection, writing the log back to a file that nobody else has changed."""
+        if self._watch is None:
+            connection.close()
+            return
+        watch, self._watch = self._watch, None
+        sound = watch.may_write_back
+        if sound:  # readers may go on, and leave the log as it is
+            with suppress(sqlite3.Error, MemoryError):
+                connection.sqlite.execute("PRAGMA busy_timeout = 0")
+                connection.sqlite.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        connection.close(keep_log=not (sound and watch.log_is_ours))

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.errors import CollectionFileError, StoreError
+from everhash.errors import CollectionFileError, LockedError, StoreError
 from everhash.store.attached import Tally, renumber_blobs, write_blobs
-from everhash.store.connection import FileConnection
-from everhash.store.creation import PUT, read_head, write_head
+from everhash.store.creation import HEAD, PUT, head_row, read_head, write_head
+from everhash.store.file_connection import FileConnection
 from everhash.store.parts import Listing, Part, PartKey, checksum
 from everhash.store.schema import VERSION, bring_up
 from everhash.store.sqlite_errors import typed_errors
+from everhash.store.sqlite_version import warn_of_bug
 
 if TYPE_CHECKING:
     from everhash.store.store import Store
@@ -29,6 +30,7 @@ class Transaction:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.head = store.head
         self.commit = store.commit + 1
         self.parts = Listing(store.parts)
         self.about = dict(store.about)
@@ -64,10 +66,14 @@ def transact(store: Store) -> Iterator[Transaction]:
         store.begin("IMMEDIATE")
         committing = False
         try:
+            check_alone(store)
+            store.check_unchanged()
             change = Transaction(store)
             yield change
             _give_back_space(store)
-            write_head(store.connection, change.about, change.commit, change.parts, change.attached)
+            counts = change.commit, change.parts, change.attached, store.based
+            change.head = write_head(store.connection, change.about, *counts)
+            store.check_file_unchanged()
             committing = True
             store.run("COMMIT")
         except BaseException:
@@ -76,6 +82,23 @@ def transact(store: Store) -> Iterator[Transaction]:
             if committing:
                 _erase_from_log(store)
             raise
+
+
+def check_alone(store: Store) -> None:
+    """Raise if the head is not the one that this writer has read or written last.
+
+    Then somebody else writes too, however they got in. Memory knows nothing of their parts, so a
+    commit would make the file contradict itself.
+    """
+    if (found := head_row(store.connection)) == store.head:
+        return
+    commit = None if found is None else read_head(store.connection, store.name)["commit"]
+    warn_of_bug(store.name)
+    raise LockedError(
+        f"somebody else has written to {store.name}: its commit is {commit}, the last one here was "
+        f"{store.commit}; nothing was written",
+        hint="let one process write; then try again",
+    )
 
 
 def _erase_from_log(store: Store) -> None:
@@ -104,7 +127,7 @@ def _rewrite_head(store: Store, connection: sqlite3.Connection) -> bool:
     with suppress(sqlite3.Error, MemoryError, CollectionFileError):
         connection.execute("BEGIN IMMEDIATE")
         if read_head(connection, store.name)["commit"] == store.commit:
-            write_head(connection, store.about, store.commit, store.parts, store.attached)
+            connection.execute(HEAD, store.head)
             connection.execute("COMMIT")
         done = True
     with suppress(sqlite3.Error, MemoryError):

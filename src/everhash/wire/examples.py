@@ -34,7 +34,7 @@ STATS = {
     **{"likeness": True, "stale_bits": 0, "mapping_version": 104, "hasher_version": 104},
     **{"method": "everhash", "learned": RECORD, "dim": 4, "bits": 8, "bytes": 196608, "commit": 7},
     **{"last_refresh": LAST, "refreshing": False, "version": "0.1.0", "readonly": False},
-    **{"name": "c.ever"},
+    **{"name": "c.ever", "sqlite": "3.51.3", "wal_reset_bug": False},
 }
 FIELDS = ("id", "score", "likeness", "label", "guess", "payload")
 
