@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -33,12 +34,28 @@ def one_compiler_at_a_time() -> Iterator[None]:
         return
     import fcntl
 
-    path = Path(tempfile.gettempdir()) / f"everhash-kernels-{os.getuid()}.lock"
-    # the folder is everybody's: never follow a link that somebody else has put there
-    opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    named: str = numba.config.CACHE_DIR  # type: ignore[attr-defined]
+    name = hashlib.sha256(f"{_kernels_name()} {named}".encode()).hexdigest()[:16]
+    opened = os.open(_own_folder() / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     with os.fdopen(opened) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+@cache
+def _own_folder() -> Path:
+    """Return a folder that only this user can use: whoever can open a lock can hold it for ever."""
+    temporary = Path(tempfile.gettempdir()) / f"everhash-locks-{os.getuid()}"
+    for path in ("~/.cache/everhash/locks", temporary):
+        with contextlib.suppress(OSError, RuntimeError):  # no rights, or nobody's home
+            folder = Path(path).expanduser()
+            folder.mkdir(0o700, parents=True, exist_ok=True)
+            found = folder.lstat()  # in the temporary folder anybody may have made it, or a link
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
+                folder.chmod(0o700)
+                tempfile.TemporaryFile(dir=folder).close()
+                return folder
+    return _until_exit("everhash-locks-")
 
 
 @contextlib.contextmanager
@@ -60,27 +77,41 @@ def cache_folder(named: str) -> Folder:
 
     Numba reads no folder that it cannot write to. What a read-only install has compiled is copied.
     """
-    sources = sorted(Path(__file__).parent.rglob("*.py"))
-    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+    name = _kernels_name()
     own = Path(__file__).parent / "__pycache__"
     bases = [Path(named)] if named else [own, Path("~/.cache/everhash")]
     folders = []
     for base in bases:
         with contextlib.suppress(RuntimeError):  # nobody's home
-            folders.append(base.expanduser() / f"kernels-{digest[:16]}")
+            folders.append(base.expanduser() / name)
     for folder in folders:
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=folder).close()
             if folder.parent == own:
-                for old in set(own.glob("kernels-*")) - {folder}:
+                for old in set(own.glob(f"{name.split('-')[0]}-*")) - {folder}:
                     shutil.rmtree(old, ignore_errors=True)
             _fill(folder, folders)
             return Folder(folder, is_kept=True)
-    temporary = Path(tempfile.mkdtemp(prefix="everhash-kernels-"))
-    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    temporary = _until_exit("everhash-kernels-")
     _fill(temporary, folders)
     return Folder(temporary, is_kept=False)
+
+
+@cache
+def _kernels_name() -> str:
+    """Return a name for what these sources compile to, which differs if indices are checked."""
+    sources = sorted(Path(__file__).parent.rglob("*.py"))
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+    kind = "checked" if numba.config.BOUNDSCHECK else "kernels"  # type: ignore[attr-defined]
+    return f"{kind}-{digest[:16]}"
+
+
+def _until_exit(prefix: str) -> Path:
+    """Return a new folder of this process."""
+    temporary = Path(tempfile.mkdtemp(prefix=prefix))
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    return temporary
 
 
 def _fill(folder: Path, sources: list[Path]) -> None:
