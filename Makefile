@@ -7,7 +7,7 @@ DEV := .venv/.dev
 BENCH := .venv/.bench
 PYTEST := $(BIN)/pytest -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-all check bench bench-quick clean
+.PHONY: demo test test-all fuzz check bench bench-quick clean
 
 demo: $(DEMO)
 	$(BIN)/everhash demo
@@ -18,6 +18,12 @@ test: $(DEV)
 
 test-all: test
 	$(PYTEST) -m slow
+
+# fresh cases from every test that draws: make fuzz MINUTES=10, SEED=... to draw the same again
+MINUTES ?= 10
+fuzz: $(DEV)
+	$(BIN)/python -m tests.fuzz.run --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) \
+		$(if $(JOBS),--jobs $(JOBS)) $(TESTS)
 
 check: $(DEV)
 	$(BIN)/ruff format --check .

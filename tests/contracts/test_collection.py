@@ -431,7 +431,7 @@ class CollectionMachine(RuleBasedStateMachine):
 
 
 def test_reopened_at_any_moment_it_equals_one_that_was_never_closed(thorough: bool) -> None:
-    histories = settings(max_examples=60 if thorough else 15, stateful_step_count=30)
+    histories = settings(max_examples=60 if thorough else 10, stateful_step_count=30)
     run_state_machine_as_test(CollectionMachine, settings=histories)
 
 
@@ -439,7 +439,7 @@ def test_reopened_at_any_moment_it_equals_one_that_was_never_closed(thorough: bo
 def test_the_file_holds_few_parts_however_small_the_calls(tmp_path: Path, coding: str) -> None:
     hasher = OnlineHasher(8, features=100)
     with everhash.create(tmp_path / "c.ever", 64, hasher=hasher, coding=coding) as col:
-        for i in range(300):
+        for i in range(120):
             col.ingest(ALL[i : i + 1], TRUTH[i : i + 1])
             col.add(ALL[i : i + 1])
         parts = [key.kind for key in col._store.parts]

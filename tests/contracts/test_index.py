@@ -309,7 +309,7 @@ class IndexMachine(RuleBasedStateMachine):
 
 
 def test_after_any_history_it_answers_as_the_model_does(thorough: bool) -> None:
-    histories = settings(max_examples=150 if thorough else 50, stateful_step_count=40)
+    histories = settings(max_examples=150 if thorough else 30, stateful_step_count=40)
     run_state_machine_as_test(IndexMachine, settings=histories)
 
 

@@ -27,8 +27,8 @@ from tests.fuzz.samples import reading
 MEGABYTE = 2**20
 ROOM = 64 * MEGABYTE
 """Bytes that opening a file may take, beyond twice its length."""
-HANGS = 30.0
-"""Seconds after which a file has hung the process."""
+HANGS = 300.0
+"""Seconds after which a file has hung the process, however busy the machine is."""
 
 
 def address_space() -> int:
@@ -38,11 +38,11 @@ def address_space() -> int:
 
 
 def limited(path: Path, call: Callable[[Path], list[str]]) -> dict[str, Any]:
-    """Make a call under the limit; return what it says or the error it raises, and how long."""
+    """Make a call under the limit; return what it says or the error it raises, and its work."""
     size = path.stat().st_size if path.is_file() else 0
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (address_space() + 2 * size + ROOM, hard))
-    start, worked = time.perf_counter(), time.process_time()
+    worked = time.process_time()
     try:
         result: dict[str, Any] = {"says": call(path)}
     except Exception as error:  # what is not typed is what we look for
@@ -50,8 +50,7 @@ def limited(path: Path, call: Callable[[Path], list[str]]) -> dict[str, Any]:
         result = {"error": type(error).__name__, "typed": typed, "says": [str(error)]}
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
-    took = {"seconds": time.process_time() - worked, "wall": time.perf_counter() - start}
-    return {**result, **took}
+    return {**result, "seconds": time.process_time() - worked}
 
 
 def read(path: Path) -> list[str]:

@@ -110,7 +110,6 @@ def refused(report: Report, kind: str, says: str) -> None:
     for name, found in report.items():
         assert found.get("error") in (None, kind), f"{name}: {heard}"
         assert found["seconds"] < 1, f"{name} worked for {found['seconds']} s"
-        assert found["wall"] < 5, f"{name} took {found['wall']} s"  # others may be busy
     assert report["verify"]["says"], f"opening says {heard}, verify does not"
 
 

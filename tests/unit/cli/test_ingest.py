@@ -253,6 +253,7 @@ def test_ctrl_c_ends_after_the_batch_and_says_what_is_safe(
     assert output("verify", path).startswith(f"ok: {safe} entries")
 
 
+@pytest.mark.slow
 def test_in_the_background_of_a_script_it_ignores_ctrl_c_and_sigterm_ends_it(
     tmp_path: Path, write: Write
 ) -> None:

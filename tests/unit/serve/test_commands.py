@@ -62,17 +62,21 @@ def ready(address: str) -> bool:
     return httpx.get(f"{address}/ready").status_code == 200
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_says_where_it_serves_and_ends_well(tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize("background", [False, True])
+def test_it_says_where_it_serves_and_ends_well(tmp_path: Path, background: bool) -> None:
+    """By Ctrl-C; where a script has started it in the background, by SIGTERM alone."""
     path = tmp_path / "shop.ever"
     filled(path).close()
-    with started(path) as (process, address):
+    with started(path, background=background) as (process, address):
+        for _ in range(2 * background):
+            process.send_signal(signal.SIGINT)
+            until(lambda: ready(address), 120)
         until(lambda: ready(address), 120)
         with httpx.Client(base_url=address, timeout=60) as client:
             assert client.post("/add", json={"rows": ROWS, "ids": ["a"]}).status_code == 200
             with client.stream("GET", "/events") as events:
                 assert next(events.iter_lines()) == "event: stats"
-                process.send_signal(number)
+                process.send_signal(signal.SIGTERM if background else signal.SIGINT)
                 assert process.wait(60) == 0
         assert process.stderr is not None
         assert process.stderr.read() == ""
@@ -100,25 +104,6 @@ def test_at_the_second_interrupt_it_waits_for_nobody(tmp_path: Path) -> None:
         assert "requests under way were given up" in said
         assert said.count("\n") == 1
     assert not list(tmp_path.glob("*-wal"))  # it was closed
-
-
-def test_in_the_background_of_a_script_it_ignores_interrupts_and_sigterm_ends_it(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "shop.ever"
-    filled(path).close()
-    with started(path, background=True) as (process, address):
-        for _ in range(2):
-            process.send_signal(signal.SIGINT)
-            until(lambda: ready(address), 120)
-        assert httpx.post(f"{address}/add", json={"rows": ROWS, "ids": ["a"]}).is_success
-        process.terminate()
-        assert process.wait(60) == 0
-        assert process.stderr is not None
-        assert process.stderr.read() == ""
-    with everhash.open(path) as collection:
-        assert "a" in collection
-    assert not list(tmp_path.glob("*-wal"))
 
 
 def test_nothing_is_announced_of_a_file_that_is_not_there(tmp_path: Path) -> None:
