@@ -21,7 +21,7 @@ from tests.unit.client.scripted_service import LIMITS, Last, Scripted, answer, s
 
 
 def remote(service: Scripted, **options: Any) -> everhash.RemoteCollection:
-    return everhash.connect(service.url, **{"timeout": 5, **options})
+    return everhash.connect(service.url, **{"timeout": 60, **options})
 
 
 FOUND: dict[str, Any] = {"matches": [{"by": "meaning", "novelty": 0.5, "found": []}], "columns": 0}
@@ -145,7 +145,7 @@ def test_one_connection_serves_calls_one_after_another() -> None:
 
 
 def test_threads_do_not_wait_for_each_other() -> None:
-    both = threading.Barrier(2, timeout=5)
+    both = threading.Barrier(2, timeout=60)
 
     def meet() -> bytes:
         both.wait()

@@ -140,10 +140,10 @@ def test_what_is_no_count_is_an_option_error(name: str, value: Any) -> None:
 def test_more_than_is_supported_is_a_limit_error_at_once(
     labels: int, bits: int, rho: int | None
 ) -> None:
-    start = time.perf_counter()
+    start = time.thread_time()
     with pytest.raises(LimitError, match=f"{limits.WIDTH}"):
         advise(labels, bits=bits, labels_per_cycle=rho)
-    assert time.perf_counter() - start < 0.1
+    assert time.thread_time() - start < 0.1
 
 
 def test_the_limits_themselves_are_supported() -> None:

@@ -61,7 +61,7 @@ class Served:
     def __init__(self, server: Server, service: Service, port: int) -> None:
         self.server, self.service, self.port = server, service, port
         self.address = f"http://127.0.0.1:{port}"
-        self.http = httpx.Client(base_url=self.address, timeout=30)
+        self.http = httpx.Client(base_url=self.address, timeout=120)
 
     def get(self, path: str, **options: Any) -> httpx.Response:
         return self.http.get(path, **options)
@@ -101,11 +101,11 @@ def serving(source: Any, *, wait: bool = True, **options: Any) -> Iterator[Serve
     finally:
         served.http.close()
         server.should_exit = True
-        thread.join(30)
+        thread.join(120)
         assert not thread.is_alive()
 
 
-def until(condition: Any, seconds: float = 60) -> None:
+def until(condition: Any, seconds: float = 120) -> None:
     """Wait for something to become true."""
     end = time.monotonic() + seconds
     while not condition():

@@ -101,7 +101,7 @@ def test_a_batch_grows_while_another_is_searched() -> None:
 
     def search(X: Any, k: int, by: str) -> Any:
         sizes.append(len(X))
-        assert let_go.wait(30)
+        assert let_go.wait(300)
         return collection.search(X, k, by)
 
     async def run() -> None:

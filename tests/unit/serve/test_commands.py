@@ -27,6 +27,7 @@ from everhash.errors import (
     OptionError,
 )
 from everhash.serve.keys import read_keys
+from everhash.serve.server import STOP_SECONDS
 from tests.children import ignoring_interrupts
 from tests.conftest import slowly
 from tests.unit.serve.serving import DIM, filled, until
@@ -85,6 +86,15 @@ def test_it_says_where_it_serves_and_ends_well(tmp_path: Path, background: bool)
     assert not list(tmp_path.glob("*-wal"))
 
 
+def listens(port: int) -> bool:
+    """Whether anybody accepts connections at a port."""
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
 def test_at_the_second_interrupt_it_waits_for_nobody(tmp_path: Path) -> None:
     path = tmp_path / "shop.ever"
     filled(path).close()
@@ -92,13 +102,14 @@ def test_at_the_second_interrupt_it_waits_for_nobody(tmp_path: Path) -> None:
         until(lambda: ready(address), 120)
         port = int(address.rpartition(":")[2])
         with socket.create_connection(("127.0.0.1", port)) as slow:
-            slow.sendall(b"POST /add HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx")
-            time.sleep(0.3)
+            head = b"POST /add HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
+            slow.sendall(head + b"Content-Length: 9\r\n\r\n")
+            assert b"100 Continue" in slow.recv(1000)
             process.send_signal(signal.SIGINT)
-            time.sleep(0.5)
+            until(lambda: not listens(port))
             assert process.poll() is None  # it waits for the body
             process.send_signal(signal.SIGINT)
-            assert process.wait(10) == 130
+            assert process.wait(STOP_SECONDS - 5) == 130
         assert process.stderr is not None
         said = process.stderr.read()
         assert "requests under way were given up" in said

@@ -13,6 +13,7 @@ from pathlib import Path
 import everhash
 from everhash.collection.collection import Collection
 from everhash.errors import CollectionFileError
+from everhash.serve.server import STOP_SECONDS
 from tests.unit.serve.serving import DIM, error_of, filled, serving, until
 from tests.unit.serve.test_bounds import head
 

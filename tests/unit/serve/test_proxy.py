@@ -93,10 +93,10 @@ def test_events_arrive_as_they_happen(proxy: int) -> None:
 
 
 def test_a_head_that_comes_slowly_is_cut_off(proxy: int) -> None:
-    with socket.create_connection(("127.0.0.1", proxy), 20) as silent:  # not even TLS
+    with socket.create_connection(("127.0.0.1", proxy), 60) as silent:  # not even TLS
         began = time.monotonic()
         assert silent.recv(1) == b""
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 50  # nginx by itself would wait 60 s
 
 
 def test_connections_of_one_address_are_limited(proxy: int) -> None:
@@ -114,7 +114,7 @@ def test_connections_of_one_address_are_limited(proxy: int) -> None:
 
 def test_a_body_that_is_too_large_is_refused(proxy: int) -> None:
     with (
-        socket.create_connection(("127.0.0.1", proxy), 20) as bare,
+        socket.create_connection(("127.0.0.1", proxy), 60) as bare,
         TRUSTED.wrap_socket(bare, server_hostname="localhost") as connection,
     ):
         head = f"POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Length: {65 << 20}\r\n\r\n"

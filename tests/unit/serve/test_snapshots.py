@@ -121,7 +121,7 @@ def test_one_that_is_taken_too_slowly_is_given_up(
         began = time.monotonic()
         while connection.recv(1 << 20):
             time.sleep(0.02)
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 60
     assert "taken too slowly" in caplog.text
     until(lambda: service.get("/stats").status_code == 200)
 
