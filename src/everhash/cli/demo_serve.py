@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import everhash
 from everhash.cli.formatting import print_json, printable
+from everhash.cli.terminal import note
 from everhash.collection.collection import Collection
 from everhash.errors import EverhashError
 
@@ -63,11 +64,16 @@ def serve_scans(
     app = make_app(make)
     arriving = watchable(scans, order)
     feeder = Thread(target=_feed, args=(url, arriving, pace, app.service), daemon=True)
-    if as_json:
-        print_json({"url": url, "rows": len(scans.X)})
-    else:
-        typer.echo(f"open {url} and watch {len(scans.X)} digits arrive; Ctrl-C ends it")
-    feeder.start()
+
+    def begin() -> None:
+        if as_json:
+            print_json({"url": url, "rows": len(scans.X)})
+        else:
+            typer.echo(f"open {url} and watch {len(scans.X)} digits arrive; Ctrl-C ends it")
+        feeder.start()
+
+    app.service.on_ready = begin
+    note("loading …")
     run(app, listening)
 
 

@@ -19,7 +19,7 @@ from everhash.cli.arguments import (
     open_cluster,
 )
 from everhash.cli.formatting import print_json, printable
-from everhash.cli.terminal import waiting
+from everhash.cli.terminal import note, waiting
 from everhash.extras import require
 
 if TYPE_CHECKING:
@@ -105,14 +105,12 @@ def serve(
     logging.basicConfig(level=logging.WARNING, format=LINE)
     listening = bind(host, port)
     try:
+        note(f"loading {printable(path)} …")
         with waiting():
-            open_first(app)  # a file that cannot be served fails before the address is printed
+            open_first(app)  # a file that cannot be served fails before the server runs
         address = f"[{host}]" if ":" in host else host
         url = f"http://{address}:{listening.getsockname()[1]}"
-        if as_json:
-            print_json({"path": str(path), "url": url})
-        else:
-            typer.echo(f"serving {printable(path)} at {url}")
+        app.service.on_ready = partial(_announce, path, url, as_json=as_json)
         run(app, listening)
     except KeyboardInterrupt:
         end_interrupted(app.service)
@@ -121,8 +119,16 @@ def serve(
         listening.close()
 
 
+def _announce(path: Path, url: str, *, as_json: bool) -> None:
+    """Say where the collection is served: requests can be answered now."""
+    if as_json:
+        print_json({"path": str(path), "url": url})
+    else:
+        typer.echo(f"serving {printable(path)} at {url}")
+
+
 def _served(storage: Path) -> ServedCluster:
-    """Open a cluster to serve it; what is wrong with it is raised before an address is printed."""
+    """Open a cluster to serve it; what is wrong with it is raised before the server runs."""
     from everhash.cluster.serving import ServedCluster
     from everhash.serve import limits
 

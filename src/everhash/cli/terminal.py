@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Timer
 
+import typer
 from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.progress import (
@@ -58,6 +59,12 @@ def waiting(reason: str = "") -> Iterator[None]:
         if reason:
             timer.join()
         status.stop()
+
+
+def note(message: str) -> None:
+    """Say on a terminal what a command does before its first result."""
+    if sys.stderr.isatty():
+        typer.echo(message, err=True)
 
 
 def compile_kernels() -> None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from everhash.errors import ServiceError, UnknownNameError
+from everhash.errors import InputError, ServiceError, UnknownNameError
 from everhash.serve.access_log import KEY
 from everhash.serve.cors import ANY
 from everhash.serve.errors import RefusedError
@@ -60,6 +61,13 @@ def no_route(path: str) -> RefusedError:
     near = get_close_matches(path[:80], [route.path for route in DESCRIBED], n=1)
     hint = f"did you mean {near[0]}? /docs lists all" if near else "/docs lists all"
     return RefusedError(404, UnknownNameError(f"no route {path!r:.80}", hint=hint))
+
+
+def wrong_method(method: str, path: str, headers: Mapping[str, str]) -> RefusedError:
+    """Return the refusal of a method that a path does not have."""
+    hint = f"allowed: {headers.get('Allow', 'another one')}"
+    problem = f"{method:.20} is not a method of {path!r:.80}"
+    return RefusedError(405, InputError(problem, hint=hint), headers)
 
 
 def check_host(headers: Headers) -> None:

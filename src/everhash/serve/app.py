@@ -14,8 +14,8 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
-from everhash.errors import EverhashError, InputError, OptionError, ServiceError
-from everhash.serve.access import Access, no_route
+from everhash.errors import EverhashError, OptionError, ServiceError
+from everhash.serve.access import Access, no_route, wrong_method
 from everhash.serve.access_log import log
 from everhash.serve.bodies import explain as explain_problem
 from everhash.serve.cors import check_origins
@@ -173,8 +173,5 @@ def _refusal(request: Request, raised: Exception) -> Exception:
     if status == 404:
         return no_route(request.url.path)
     if status == 405:
-        allowed = dict(raised.headers or {})
-        hint = f"allowed: {allowed.get('Allow', 'another one')}"
-        problem = f"{request.method:.20} is not a method of {request.url.path!r:.80}"
-        return RefusedError(405, InputError(problem, hint=hint), allowed)
+        return wrong_method(request.method, request.url.path, raised.headers or {})
     return RefusedError(status, ServiceError(f"status {status}", hint="see the service's log"))

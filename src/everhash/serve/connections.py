@@ -99,7 +99,7 @@ class Gate(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         name = transport.get_extra_info("peername")
         self._client = (str(name[0]), int(name[1])) if name else ("", id(self))
-        self._inner.connection_made(transport)
+        self._inner.connection_made(self._transport)
         self._connections.add(self._client, self)
         self._watch()
 

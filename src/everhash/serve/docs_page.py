@@ -6,9 +6,9 @@ import json
 from html import escape
 from typing import Any
 
+from everhash.serve.error_examples import PROBLEMS
 from everhash.serve.errors import MEANINGS
 from everhash.serve.fields import ID, LABEL, PAYLOAD, ROW_LABEL, THUMBNAIL
-from everhash.serve.openapi import PROBLEM
 from everhash.wire.media import ARROW, JSON, NPY
 from everhash.wire.routes import DESCRIBED, Route
 
@@ -101,7 +101,7 @@ def _errors() -> str:
     )
     head = "<tr><th>Status</th><th>When</th></tr>"
     table = f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
-    return _code("Every error has this form", json.dumps(PROBLEM, indent=1)) + table
+    return _code("Every error has this form", json.dumps(PROBLEMS[422], indent=1)) + table
 
 
 def _section(route: Route, document: dict[str, Any], address: str) -> str:

@@ -22,13 +22,13 @@ from everhash.serve.body_limit import Bodies
 from everhash.serve.cors import with_cors
 from everhash.serve.endpoints import BODY, Reply
 from everhash.serve.errors import (
-    CLOSE,
     RETRY,
     ClientGoneError,
     RefusedError,
     busy,
     place_in,
     response_to,
+    too_slow,
 )
 from everhash.serve.heads import Headers, read_head
 from everhash.serve.service import Service
@@ -227,8 +227,7 @@ def _encoded(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
 def _too_late(route: Route, *, waiting: bool) -> RefusedError:
     """Return the refusal of a request that took too long, perhaps waiting for its body."""
     if waiting:
-        problem = f"the body was not there within {limits.SECONDS} s"
-        return RefusedError(408, ServiceError(problem, hint="send it in smaller parts"), CLOSE)
+        return too_slow()
     hint = "ask for less at a time"
     if route.writes:
         hint = "it may still be carried out: look before you repeat it"

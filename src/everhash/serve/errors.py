@@ -18,6 +18,7 @@ from typing import Any
 from everhash import errors
 from everhash.errors import EverhashError, InputError, ServiceError, exit_code
 from everhash.places import PLACES, Place
+from everhash.serve import limits
 from everhash.wire.media import PLACE
 
 STATUS: dict[type[EverhashError], int] = {
@@ -86,6 +87,12 @@ class ClientGoneError(Exception):
 def busy(message: str, hint: str = "try again in a second", **headers: str) -> RefusedError:
     """Return the refusal of what could be done later."""
     return RefusedError(503, ServiceError(message, hint=hint), {**RETRY, **headers})
+
+
+def too_slow() -> RefusedError:
+    """Return the refusal of a body that does not come."""
+    problem = f"the body was not there within {limits.SECONDS} s"
+    return RefusedError(408, ServiceError(problem, hint="send it in smaller parts"), CLOSE)
 
 
 def unsupported(message: str, hint: str) -> RefusedError:

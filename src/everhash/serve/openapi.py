@@ -12,6 +12,7 @@ import everhash
 from everhash.index.refresh import RefreshReport
 from everhash.serve import answer_schemas, limits
 from everhash.serve.endpoints import MODELS
+from everhash.serve.error_examples import PROBLEMS
 from everhash.serve.errors import MEANINGS
 from everhash.serve.events import TYPES
 from everhash.wire.examples import REPORT
@@ -31,17 +32,6 @@ EVENT: dict[str, Any] = {
         "data": {"type": "string", "description": "A JSON object."},
     },
 }
-PROBLEM = {
-    "error": {
-        "code": "DimensionError",
-        "message": "a row has 3 features, but this index is expecting 4 features as input",
-        "hint": "embed the data as before, or start a new one",
-        "status": 422,
-        "exit": 2,
-        "values": {"expected": 4, "got": 3},
-    }
-}
-"""What /search answers to a row that is too short."""
 
 
 def describe_route(route: Route) -> dict[str, Any]:
@@ -64,7 +54,7 @@ def _responses(route: Route) -> dict[int | str, dict[str, Any]]:
         status: {
             "model": answer_schemas.Problem,
             "description": text,
-            "content": {JSON: {"example": PROBLEM}},
+            "content": {JSON: {"example": PROBLEMS[status]}},
         }
         for status, text in MEANINGS.items()
     }

@@ -1,6 +1,7 @@
-"""The collection behind three threads: one searches, one writes in order, one reads the file.
+"""The collection behind threads: one searches, one writes in order, one reads the file.
 
-The event loop never calls the collection itself.
+A fourth decodes large bodies, and a snapshot is copied in a thread of its own. The event loop does
+no work of the collection itself.
 """
 
 from __future__ import annotations
@@ -67,6 +68,8 @@ class Service:
         self.connections, self.answers = Connections(), Answers()
         self.failure: Exception | None = None
         self.ready = False
+        self.on_ready: Callable[[], None] | None = None
+        """Called once requests can be answered."""
         self.dim = 0
         self.path: Path | None = None
         self.server: Any = None
@@ -111,12 +114,14 @@ class Service:
     async def _open(self) -> None:
         try:
             await _in(self._writer, self._prepare)
+            self.ready = True
+            if self.on_ready is not None:
+                self.on_ready()
         except Exception as error:
             self.failure = error
             if self.server is not None:
                 self.server.should_exit = True
             return
-        self.ready = True
         self._begin(self._pulse())
 
     def _prepare(self) -> None:

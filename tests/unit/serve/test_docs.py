@@ -40,7 +40,8 @@ def test_every_limit_is_told() -> None:
         assert f"{value:,}" in text
     for value in (
         *(limits.LISTENERS, limits.MATCHES, limits.EXPLAINED),
-        *(limits.CONNECTIONS, limits.KEEP_ALIVE, limits.SNAPSHOTS),
+        *(limits.CONNECTIONS, limits.KEEP_ALIVE, limits.SNAPSHOTS, limits.PAYLOADS),
+        *(limits.HEAD_SECONDS, limits.READ_SECONDS, limits.HEAD >> 10),
     ):
         assert f"| {value:,}" in text
 

@@ -9,7 +9,9 @@ import pytest
 import everhash
 from everhash.serve.app import make_app
 from everhash.serve.endpoints import MODELS
-from everhash.serve.openapi import PROBLEM, describe
+from everhash.serve.error_examples import PROBLEMS
+from everhash.serve.errors import MEANINGS
+from everhash.serve.openapi import describe
 from everhash.wire.examples import CAP, EXAMPLES
 from everhash.wire.routes import ROUTES
 from tests.unit.serve.serving import serving, until
@@ -44,7 +46,20 @@ def test_the_examples_are_a_session_that_works(tmp_path: Any) -> None:
             answer = served.get(path) if reads else served.post(path, example.request)
             assert answer.status_code == example.status, route
             assert_like(answer.json(), example.answer)
-        assert served.post("/search", {"rows": [CAP[:3]]}).json() == PROBLEM
+        assert served.post("/search", {"rows": [CAP[:3]]}).json() == PROBLEMS[422]
+        assert served.get("/serach").json() == PROBLEMS[404]
+        assert served.get("/search").json() == PROBLEMS[405]
+        again = served.post("/add", {"rows": [CAP], "ids": ["sku-1"]})
+        assert again.json() == PROBLEMS[409]
+
+
+def test_every_status_has_an_example_of_its_own() -> None:
+    assert list(PROBLEMS) == list(MEANINGS)
+    assert all(problem["error"]["status"] == status for status, problem in PROBLEMS.items())
+    responses = describe(make_app(everhash.create(None, 4, 8)).app)["paths"]["/search"]["post"]
+    for status, problem in PROBLEMS.items():
+        content = responses["responses"][str(status)]["content"]["application/json"]
+        assert content["example"] == problem
 
 
 def test_every_route_with_json_has_its_example_in_the_document() -> None:
