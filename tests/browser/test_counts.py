@@ -41,7 +41,7 @@ def make_farm() -> Iterator[Served]:
 
 
 def opened_at(opened: Open, served: Served) -> Any:
-    return opened(SimpleNamespace(url=served.address))  # type: ignore[arg-type]
+    return opened(SimpleNamespace(url=served.address))
 
 
 def told(page: Any, text: str) -> None:

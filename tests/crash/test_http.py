@@ -25,7 +25,7 @@ from tests.crash.script import DIM, LABELS, check_sound, create
 WRITERS = 3
 OPENED = b"o"
 CHANGES: dict[str, dict[str, Any]] = {
-    "/label": {"labels": [1]},
+    "/label": {"labels": [1], "new": True},
     "/unlabel": {},
     "/update": {"rows": [[1.0] * DIM]},
 }
