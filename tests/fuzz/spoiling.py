@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 MISSING = object()
 """Stands for a value that is left out."""
 EXTREMES = (-1, 0, 500_000, 2**31, 2**62, 2**63, 10**30)
-STRANGE = (MISSING, None, True, 0.5, 1e300, "", "7", [], [7], {}, {"a": 7})
+STRANGE: tuple[Any, ...] = (MISSING, None, True, 0.5, 1e300, "", "7", [], [7], {}, {"a": 7})
 VALUES: tuple[Any, ...] = (*STRANGE, *EXTREMES)
 FEW = 3
 """Values of a list that are spoiled; the others are like them."""

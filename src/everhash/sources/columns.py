@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
-from itertools import takewhile
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from everhash.errors import EverhashError, InputError
+from everhash.sources.families import numbered_features
 
 Kind = Literal["vectors", "numbers", "bytes", "other"]
 """What a column holds: a list of numbers a row, a number a row, bytes, or anything else."""
@@ -87,9 +87,10 @@ class Taken(NamedTuple):
 def choose(columns: Iterable[tuple[str, Kind]], choice: ColumnChoice, where: str) -> Taken:
     """Return the columns to read: those that were named, and others by `DEFAULT_NAMES`.
 
-    Features are those named, or the column of that name, or the only column of vectors, or f0, f1,
-    f2 and so on, or all numbers. A column of vectors may be features and payload at once. A column
-    of numbers that is a payload is no feature unless it is named as one.
+    Features are those named, or the column of that name, or the only column of vectors, or the one
+    family of numbered columns such as e0, e1, e2 (see `families`), or all numbers. A column of
+    vectors may be features and payload at once. A column of numbers that is a payload is no feature
+    unless it is named as one.
 
     >>> columns = [("sku", "numbers"), ("v", "vectors"), ("price", "numbers"), ("label", "other")]
     >>> print(choose(columns, ColumnChoice(id="sku"), "shop.parquet"))
@@ -129,7 +130,7 @@ def with_defaults(kinds: list[tuple[str, Kind]], choice: ColumnChoice) -> Column
 
 
 def _default_features(kinds: list[tuple[str, Kind]], choice: ColumnChoice, where: str) -> list[str]:
-    """Return the only column of vectors, or f0, f1, …, or all numbers with no other use."""
+    """Return the only column of vectors, or a family of numbers, or all with no other use."""
     vectors = [name for name, kind in kinds if kind == "vectors" and name not in choice.singles]
     if len(vectors) > 1:
         names = ", ".join(vectors)
@@ -138,9 +139,7 @@ def _default_features(kinds: list[tuple[str, Kind]], choice: ColumnChoice, where
             hint=f"choose one, as in {{option features={vectors[0]!r}}}",
         )
     numbers = [name for name, kind in kinds if kind == "numbers" and name not in choice.others]
-    free = set(numbers)
-    counted = list(takewhile(free.__contains__, (f"f{i}" for i in range(len(numbers)))))
-    return vectors or (counted if len(counted) > 1 else numbers)
+    return vectors or numbered_features(numbers, location(where))
 
 
 def matching(features: str, names: Sequence[str], choice: ColumnChoice) -> list[str]:

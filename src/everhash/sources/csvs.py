@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from json import loads
 from typing import Any
 
@@ -27,6 +28,9 @@ from everhash.sources.tables import convert
 BLOCK_BYTES = 1 << 20
 """Bytes of a CSV parsed at a time; pyarrow reads up to 32 blocks ahead."""
 
+FIRST_LINES = 100
+"""Lines that say which columns hold numbers."""
+
 INTEGERS = [(r"^-?(0|[1-9]\d{0,17})$", "int64"), (r"^-?(0|[1-9]\d{0,14})(\.0)?$", "float64")]
 """Patterns of integers: plain, and as pandas writes a column with gaps. 007 is a text."""
 
@@ -46,14 +50,14 @@ def read_csv(path: str, choice: ColumnChoice, rows: int) -> Iterator[Batch]:
     """
     refuse_thumbnails(choice, path)
     with explained(path, "csv", arrow().ArrowException, csv.Error):
-        names, named = _csv_names(path)
+        names, named, first = _first_lines(path)
         if not named and choice.named:
             raise InputError(
                 f"{path}: expected the names of the columns in the first line, got numbers only",
                 hint="write a header line; without one, all columns are features",
             )
         if names:
-            taken = choose(_kinds(names), choice, path)
+            taken = choose(_kinds(names, first), choice, path)
             with _csv_explained(path, names, named):
                 json = _json_columns(path, taken, choice)
                 types = _csv_types(path, taken) | dict.fromkeys(json, "string")
@@ -62,27 +66,44 @@ def read_csv(path: str, choice: ColumnChoice, rows: int) -> Iterator[Batch]:
 
 
 def csv_columns(path: str) -> list[tuple[str, Kind]]:
-    """Return the columns of a CSV; any may hold numbers, which only reading all of it can tell."""
+    """Return the columns of a CSV; only reading all of it can tell that one holds numbers."""
     with explained(path, "csv", csv.Error):
-        return _kinds(_csv_names(path)[0])
+        names, _, first = _first_lines(path)
+        return _kinds(names, first)
 
 
-def _kinds(names: list[str]) -> list[tuple[str, Kind]]:
-    return [(name, "numbers" if name else "other") for name in names]
+def _kinds(names: list[str], first: list[list[str]]) -> list[tuple[str, Kind]]:
+    """Return the kind of each column: numbers, unless none of its first cells is one."""
+    return [
+        (name, "numbers" if name and _may_be_numbers([row[j] for row in first]) else "other")
+        for j, name in enumerate(names)
+    ]
 
 
-def _csv_names(path: str) -> tuple[list[str], bool]:
-    """Return the names of the columns, and whether the file has a header with them."""
+def _may_be_numbers(cells: list[str]) -> bool:
+    filled = [cell for cell in cells if cell]
+    return not cells or any(_is_number(cell) for cell in filled)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _first_lines(path: str) -> tuple[list[str], bool, list[list[str]]]:
+    """Return the names of the columns, whether the file has a header with them, and some lines."""
     with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
         lines = csv.reader(iter(lambda: file.readline(BLOCK_BYTES), ""))
-        first = next((cells for cells in lines if cells), [])
-    try:
-        numbers = [float(cell) for cell in first]
-    except ValueError:
-        return first, True
-    if numbers == list(range(len(first))) and len(first) != 1:  # the default column names of pandas
-        return first, True
-    return [f"f{i}" for i in range(len(first))], False
+        names = next((cells for cells in lines if cells), [])
+        first = [cells for cells in islice(lines, FIRST_LINES) if len(cells) == len(names)]
+    if not all(map(_is_number, names)):
+        return names, True, first
+    if [*map(float, names)] == list(range(len(names))) and len(names) != 1:  # pandas' own names
+        return names, True, first
+    return [f"f{i}" for i in range(len(names))], False, []
 
 
 def _open_csv(path: str, types: dict[str, str], named: bool = True) -> Any:

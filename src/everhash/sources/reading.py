@@ -40,8 +40,9 @@ def read(
         source: a path or a pattern such as "data/*.parquet", arrays, a table, a mapping, or an
             iterable of batches or rows; see `everhash.sources`.
         features: the column of vectors; or columns of numbers, as "f0,f1,f2" or "f*". By default
-            the only column of vectors, otherwise f0, f1, f2 and so on, otherwise all columns of
-            numbers that have no other use.
+            the only column of vectors, otherwise numbered columns such as e0, e1, e2, otherwise all
+            columns of numbers that have no other use. Other numbers beside numbered columns are an
+            error: name the features then.
         label: the column of labels; a list is several labels, a null is no label.
         id: the column of ids, integers or strings.
         payload: the column of payloads; several columns become an object without its gaps.

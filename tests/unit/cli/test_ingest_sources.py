@@ -149,3 +149,27 @@ def test_a_column_with_a_known_name_can_be_left_out(tmp_path: Path) -> None:
     assert (found["unlabelled"], found["dim"]) == (2, 2)
     with everhash.open(path, readonly=True) as collection:
         assert [entry.id for entry in collection.entries()] == [0, 1]
+
+
+def test_a_column_of_numbers_beside_numbered_features_ruins_no_collection(
+    tmp_path: Path, refused: Any
+) -> None:
+    """A priority of thousands once became a feature: everything was alike, and the exit code 0."""
+    X, y = rows(60)
+    names = [f"e{i}" for i in range(X.shape[1])]
+    table = [",".join(["kind", "priority", *names])]
+    table += [
+        ",".join([str(label), str(1000 * i), *map(str, x)])
+        for i, (x, label) in enumerate(zip(X.tolist(), y, strict=True))
+    ]
+    path, source = tmp_path / "new.ever", tmp_path / "rows.csv"
+    source.write_text("\n".join(table) + "\n")
+    ingest = ("ingest", path, source, "--create", "--label", "kind")
+    said = refused(2, *ingest, says="look like the features, but other numbers stand beside")
+    assert "--features" in str(said)
+    assert "--payload" in str(said)
+    assert not path.exists()
+    ended = ran(*ingest, "--payload", "priority")
+    assert "features from e0, e1" in ended.err
+    found = stats(path)
+    assert (found["entries"], found["dim"]) == (60, X.shape[1])
