@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from everhash.cluster.connecting import LOOPBACK, NO_CLUSTER
 from everhash.cluster.lead import Replica
 from tests.conftest import missing
 
@@ -19,8 +20,8 @@ WATCHFUL = {
     "health_check_failure_threshold": 3,
 }
 """Settings by which Ray notices within some seconds that a node is lost; by its own, within 20."""
-LOOPBACK = "127.0.0.2"  # Ray takes 127.0.0.1 for the address that other machines see
 NODES = 3
+os.environ.setdefault(NO_CLUSTER, "0")  # Ray reads it when it is imported, not before this
 
 
 def need_ray() -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Hashable, Iterable, Iterator
@@ -140,9 +141,12 @@ def reaching(address: str, *, partial: bool = False) -> Iterator[None]:
 def connecting(address: str) -> Iterator[str | None]:
     """Yield an address as `everhash.cluster` takes it.
 
-    What Ray's libraries write to stderr meanwhile is dropped: what matters of it is raised.
+    What Ray's libraries write to stderr meanwhile is dropped: what matters of it is raised. What
+    everhash warns of, such as a Ray that anybody may use, is printed afterwards.
     """
-    kept = os.dup(2)
+    kept, warned = os.dup(2), _Warned()
+    log = logging.getLogger("everhash.cluster")
+    log.addHandler(warned)
     with Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), 2)
     try:
@@ -150,6 +154,20 @@ def connecting(address: str) -> Iterator[str | None]:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
+        log.removeHandler(warned)
+        for message in warned.messages:
+            typer.echo(f"warning: {printable(message)}", err=True)
+
+
+class _Warned(logging.Handler):
+    """Keeps warnings until they can be printed."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
 
 
 def open_cluster(storage: str, **options: Any) -> ClusterCollection:

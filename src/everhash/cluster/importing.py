@@ -10,6 +10,7 @@ import numpy as np
 
 from everhash.cluster import opening
 from everhash.cluster.collection import ClusterCollection
+from everhash.cluster.connecting import connect
 from everhash.cluster.lead_file import LeadFile
 from everhash.cluster.lead_state import Begun
 from everhash.cluster.moved import Counts, Labelling, Moved
@@ -61,7 +62,7 @@ def import_file(
     with open_file(file, readonly=True) as collection, collection.held():  # all of one state
         _check(collection)
         folder.mkdir(parents=True, exist_ok=True)
-        opening._connect(address)
+        connect(address)
         from everhash.cluster.actors import lead_path
 
         begin_from(collection, lead_path(folder), shards, replicas, durability).close()

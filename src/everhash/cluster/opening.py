@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import os
-import socket
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from everhash.cluster.asking import Asker
 from everhash.cluster.collection import ClusterCollection
+from everhash.cluster.connecting import connect
 from everhash.cluster.lead_file import LeadFile
 from everhash.cluster.placement import SLOTS
 from everhash.errors import OptionError, StoreError
-from everhash.extras import require
 from everhash.learn.hasher import OnlineHasher
 from everhash.learn.options import whole_number
 
 MOST_COPIES = 5
-REACHABLE = 5.0
-"""Seconds within which Ray has to accept a connection."""
 
 
 def create(
@@ -57,7 +53,7 @@ def create(
     whole_number("shards", shards, least=1, most=SLOTS)
     whole_number("replicas", replicas, least=1, most=MOST_COPIES)
     hasher = OnlineHasher(bits, labels_per_cycle, random_state=random_state).begin(dim)
-    _connect(address)
+    connect(address)
     folder.mkdir(parents=True, exist_ok=True)
     from everhash.cluster.actors import lead_path
 
@@ -85,7 +81,7 @@ def open(  # noqa: A001 - the name users know from files
         patience: seconds that a call may take.
     """
     folder = _folder(storage)
-    _connect(address)
+    connect(address)
     from everhash.cluster.actors import lead_path
 
     path = lead_path(folder)
@@ -102,7 +98,7 @@ def stop(address: str | None, storage: str | os.PathLike[str]) -> int:
         How many actors there were.
     """
     folder = _folder(storage)
-    _connect(address)
+    connect(address)
     return _end_actors(folder)
 
 
@@ -140,41 +136,4 @@ def _folder(storage: str | os.PathLike[str]) -> Path:
     raise OptionError(
         f"storage {text!r:.80} is not a folder",
         hint="give a folder that all nodes reach by the same path, or its file:// URL",
-    )
-
-
-def _connect(address: str | None) -> None:
-    """Connect this process to a Ray cluster, unless it is connected."""
-    require("cluster")
-    import ray
-
-    if ray.is_initialized():
-        return
-    _check_reachable(os.environ.get("RAY_ADDRESS", "") if address == "auto" else address or "")
-    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
-    if address is None:  # for this process only, so nobody else needs to reach it
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        options |= {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
-    try:
-        # Ray takes None for any cluster that it finds here
-        ray.init(address=address or "local", namespace="everhash", **options)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise _no_ray(f"{address!r:.80}: {str(error).splitlines()[0]:.200}") from None
-
-
-def _check_reachable(address: str) -> None:
-    """Raise if nothing listens at host:port: Ray would try for minutes."""
-    host, _, port = address.rpartition(":")
-    if not (host and port.isdecimal()) or "//" in address:
-        return
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=REACHABLE).close()
-    except (OSError, OverflowError) as error:
-        raise _no_ray(f"{address!r:.80}: {error}") from None
-
-
-def _no_ray(problem: str) -> OptionError:
-    return OptionError(
-        f"no Ray cluster at {problem}",
-        hint="start one with `ray start --head`; if it wants a token, set RAY_AUTH_MODE=token",
     )
