@@ -32,3 +32,9 @@ NESTING = 64
 
 THUMBNAIL = 32_768
 """bytes of an entry's thumbnail"""
+
+SHARDS = 1_024
+"""parts that the entries of a cluster are spread over"""
+
+COPIES = 5
+"""copies of each shard of a cluster"""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from everhash.cluster.lead import Record, Replica
 from everhash.cluster.messages import Refused
 from everhash.cluster.placement import Table
+from everhash.cluster.writes import Record, Replica
 from everhash.errors import EverhashError
 from tests.cluster.client import History, Read
 from tests.cluster.model import Model, Snapshot, demand

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from everhash.cluster.lead import Replica
 from everhash.cluster.messages import (
     Ask,
     Here,
@@ -25,6 +24,7 @@ from everhash.cluster.messages import (
 )
 from everhash.cluster.placement import Table
 from everhash.cluster.reading import Reading
+from everhash.cluster.writes import Replica
 from tests.cluster.plan import LEAD, Get, Operation, Search
 from tests.cluster.planted import Rules
 from tests.cluster.toy import Answer, Call, Question

@@ -6,13 +6,14 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-from everhash.cluster.asking import Asker
+from everhash.cluster.asking import Answered, Asker
 from everhash.cluster.collection import ClusterCollection
 from everhash.cluster.importing import begin_from, send_entries
-from everhash.cluster.lead import RESEND, Replica
+from everhash.cluster.lead import RESEND
 from everhash.cluster.lead_file import LeadFile
-from everhash.cluster.messages import Ask, Behind, Told
+from everhash.cluster.messages import Ask
 from everhash.cluster.processes import LeadProcess, ShardProcess
+from everhash.cluster.writes import Replica
 from everhash.collection.collection import Collection
 from everhash.learn.hasher import OnlineHasher
 
@@ -52,12 +53,11 @@ class InProcess:
             self.shards[replica] = ShardProcess(path, self._durability)
         return self.shards[replica]
 
-    def restart(self) -> None:
-        """End all members and start them from their files."""
+    def restart(self, *, close: bool = True) -> None:
+        """End all members, unless they are closed, and start them from their files."""
         assert self._folder is not None
-        self.lead.close()
-        for shard in self.shards.values():
-            shard.close()
+        if close:
+            self.close()
         self.shards = {}
         self.lead = LeadProcess(LeadFile.open(self._folder / "lead.ever", self._durability))
         self._settle()
@@ -88,7 +88,7 @@ class InProcess:
         self,
         asked: dict[Replica, Ask],
         seconds: float,  # noqa: ARG002 - they answer at once
-    ) -> dict[Replica, Told | Behind]:
+    ) -> dict[Replica, Answered]:
         """See `Members`."""
         return {one: self._shard(one).handle(ask, 0.0) for one, ask in asked.items()}
 

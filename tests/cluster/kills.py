@@ -22,7 +22,7 @@ import numpy as np
 
 import everhash
 import everhash.cluster
-from everhash.cluster.lead import Replica
+from everhash.cluster.writes import Replica
 from tests.cluster.on_ray import WATCHFUL, Nodes, kill, pid_of, ray_nodes
 from tests.contracts.twins import ALL, PROBES, TRUTH, assert_same
 

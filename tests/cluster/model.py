@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from everhash.cluster.lead import Record
+from everhash.cluster.writes import Record
 from everhash.errors import EverhashError
 from tests.cluster.toy import Add, Call, Change, Effects, Entry, Learn, Mapping, Remove, Sums
 

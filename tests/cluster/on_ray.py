@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from everhash.cluster.connecting import LOOPBACK, NO_CLUSTER
-from everhash.cluster.lead import Replica
+from everhash.cluster.writes import Replica
 from tests.conftest import missing
 
 WATCHFUL = {

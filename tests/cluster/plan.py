@@ -9,7 +9,7 @@ import random
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from everhash.cluster.lead import Replica
+from everhash.cluster.writes import Replica
 from tests.cluster.toy import Add, Call, Change, Grow, Learn, Move, Publish, Remove
 
 LEAD = "lead"

@@ -55,7 +55,7 @@ class ForgetfulShard(Shard):
 
     def _apply(self, write: Apply) -> Handled:
         if write.seq == self.entries.seq != 0:
-            return Handled([Applied(write.seq)], [write])
+            return Handled([Applied(write.seq, write.mark, write.asked)], [write])
         return super()._apply(write)
 
 

@@ -12,8 +12,8 @@ import time
 from functools import partial
 from typing import Any
 
-from everhash.cluster.lead import Replica
 from everhash.cluster.placement import Table
+from everhash.cluster.writes import Replica
 from tests.cluster.checkers import check_reads, check_shards, check_writes
 from tests.cluster.client import Client, History
 from tests.cluster.model import Model, ViolationError, demand

@@ -9,15 +9,18 @@ import numpy as np
 import pytest
 
 from everhash import errors
-from everhash.cluster.answers import from_json, read_answer, to_json, written_answer
+from everhash.cluster.answers import REFUSALS, from_json, read_answer, to_json, written_answer
 from everhash.cluster.questions import Call
 from everhash.collection.learning import LabelReport, NewLabel
-from everhash.errors import EverhashError
+from everhash.errors import CollectionFileError, EverhashError
+from everhash.store.parts import PartKey
 from tests.contracts.twins import assert_same
+
+HERE = PartKey("answer", 7)
 
 
 def through_a_file(answer: Any) -> Any:
-    return from_json(json.loads(json.dumps(to_json(answer))))
+    return from_json(json.loads(json.dumps(to_json(answer))), HERE)
 
 
 @pytest.mark.parametrize(
@@ -49,11 +52,6 @@ def test_ids_that_were_given_are_not_told_again() -> None:
         assert read_answer(call, told) is None
 
 
-KINDS = [
-    kind
-    for kind in vars(errors).values()
-    if isinstance(kind, type) and issubclass(kind, EverhashError)
-]
 MADE: dict[str, dict[str, Any]] = {
     "DimensionError": {"expected": 3, "got": 4},
     "NotFiniteError": {"row": 2},
@@ -61,7 +59,7 @@ MADE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", REFUSALS.values())
 def test_refusals_come_back_with_all_they_carry(kind: type[EverhashError]) -> None:
     name = kind.__name__
     if name in MADE:
@@ -77,3 +75,56 @@ def test_refusals_come_back_with_all_they_carry(kind: type[EverhashError]) -> No
 
 def test_a_refusal_with_a_number_of_numpy_is_kept() -> None:
     assert through_a_file(errors.NotFiniteError(row=np.int64(3))).row == 3  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("kind", "kept"),
+    [
+        (errors.LockedError, errors.StoreError),
+        (errors.DiskFullError, errors.StoreError),
+        (errors.ServiceError, EverhashError),
+        (errors.ModelFileError, EverhashError),
+    ],
+)
+def test_an_error_that_no_write_is_refused_with_is_kept_as_its_base(
+    kind: type[EverhashError], kept: type[EverhashError]
+) -> None:
+    again = through_a_file(kind("text", hint="do"))
+    assert type(again) is kept
+    assert str(again) == "text (do)"
+
+
+REFUSED = to_json(errors.UnknownIdError("x"))
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        None,
+        [],
+        {},
+        {"answer": [1]},
+        {"answer": True, "more": 1},
+        {"answer": {"n": -1, "first": 0}},
+        {"answer": {"n": 2**80, "first": 0}},
+        {"answer": {"n": 1, "first": "x"}},
+        {"answer": {"labelled": 1, "new": [["a"]]}},
+        {**REFUSED, "refused": "Any"},
+        {**REFUSED, "refused": "told"},
+        {**REFUSED, "refused": "__builtins__"},
+        {**REFUSED, "refused": "EXIT_CODES"},
+        {**REFUSED, "refused": "CodebookWarning"},
+        {**REFUSED, "refused": ["UnknownIdError"]},
+        {**REFUSED, "refused": "DimensionError"},
+        {**REFUSED, "args": "text"},
+        {**REFUSED, "args": [[]]},
+        {**REFUSED, "values": {**REFUSED["values"], "__class__": "x"}},
+        {**REFUSED, "values": {**REFUSED["values"], "id": {}}},
+        {**REFUSED, "values": {**REFUSED["values"], "hint_template": 7}},
+        {**REFUSED, "values": {}},
+    ],
+    ids=str,
+)
+def test_a_forged_answer_is_refused(forged: Any) -> None:
+    with pytest.raises(CollectionFileError, match="answer 7"):
+        from_json(forged, HERE)

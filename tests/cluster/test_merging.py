@@ -130,7 +130,10 @@ def test_the_last_refresh_of_all_shards_adds_up() -> None:
     names = ("entries", "entries_touched", "bits_recomputed", "bits_certified", "bits_flipped")
     counts: dict[str, Any] = dict.fromkeys((*names, "homes_checked", "homes_moved"), 2)
     counts |= {"seconds": 1.0, "dry_run": False}
-    old, new = {"at": "2026-01-01", **counts}, {"at": "2026-01-02", **counts}
-    merged = merge_refreshed([old, new, None, {**new, "seconds": 3.0}])
+    old = {"at": "2026-01-02T00:00:01", "write": 7, **counts}
+    new = {"at": "2026-01-02T00:00:01", "write": 9, **counts}
+    later = {**new, "at": "2026-01-02T00:00:02", "seconds": 3.0}
+    merged = merge_refreshed([old, new, None, later])
     assert merged is not None
-    assert (merged["at"], merged["entries"], merged["seconds"]) == ("2026-01-02", 4, 3.0)
+    assert (merged["at"], merged["entries"], merged["seconds"]) == (later["at"], 4, 3.0)
+    assert "write" not in merged

@@ -14,7 +14,7 @@ import pytest
 import everhash
 import everhash.cluster
 from everhash.cluster.collection import ClusterCollection
-from everhash.cluster.lead import Replica
+from everhash.cluster.writes import Replica
 from everhash.collection.api import CollectionApi
 from everhash.errors import OptionError, ServiceError, StoreError
 from everhash.learn.following import learner_of

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from everhash.cluster.lead import PROBE
-from everhash.cluster.messages import Applied, Apply, Ask, Behind, Told
-from everhash.cluster.shard import Shard
+from everhash.cluster.messages import Applied, Apply, Ask, Behind, Told, Unfit
+from everhash.cluster.shard import NOTHING, Shard
+from everhash.errors import CollectionFileError
 from tests.cluster.toy import Effects, Question, ToyEntries
 
 BEGIN = Effects(begin=True, table=1)
@@ -40,8 +40,8 @@ def test_a_shard_that_has_begun_does_not_begin_again() -> None:
 
 
 def test_a_probe_changes_nothing_and_is_told_the_number() -> None:
-    assert shard_at(0).handle(PROBE, 0.0) == ([Applied(0)], [])
-    assert shard_at(4).handle(PROBE, 0.0) == ([Applied(4)], [])
+    assert shard_at(0).handle(NOTHING, 0.0) == ([Applied(0)], [])
+    assert shard_at(4).handle(NOTHING, 0.0) == ([Applied(4)], [])
 
 
 def test_questions_are_answered_with_the_number_and_the_table() -> None:
@@ -56,3 +56,19 @@ def test_questions_about_writes_to_come_are_not_answered() -> None:
 
 def test_a_shard_that_has_not_begun_answers_nothing() -> None:
     assert shard_at(0).handle(Ask("q", 0, Question()), 0.0) == ([Behind("q", 0)], [])
+
+
+def test_a_write_that_follows_another_one_is_not_applied() -> None:
+    shard = Shard(ToyEntries(seq=7, table=1, mark="mine"))
+    write = Apply(8, None, before="other", mark="next")
+    assert shard.handle(write, 0.0) == ([Applied(7, "mine")], [])
+    write = Apply(8, None, before="mine", mark="next", asked=3.0)
+    assert shard.handle(write, 0.0) == ([Applied(8, "next", 3.0)], [write])
+
+
+def test_a_copy_that_does_not_fit_answers_nobody_until_its_lead_writes_again() -> None:
+    shard = shard_at(7)
+    assert shard.handle(Unfit(CollectionFileError("other")), 0.0) == ([Applied(7)], [])
+    assert shard.handle(Ask("q", 5, Question()), 0.0) == ([Behind("q", 7)], [])
+    shard.handle(Apply(8, None), 0.0)
+    assert isinstance(shard.handle(Ask("q", 5, Question()), 0.0).answers[0], Told)

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from everhash.cluster.lead import Decision
 from everhash.cluster.messages import Apply
 from everhash.cluster.placement import Table, slots_of
+from everhash.cluster.writes import Decision
 from everhash.errors import DuplicateIdError, OptionError, UnknownIdError
 
 
@@ -128,6 +128,7 @@ class ToyEntries:
 
     seq: int = 0
     table: int = 0
+    mark: str = ""
     entries: dict[int, Entry] = field(default_factory=dict)
     sums: Sums = NO_SUMS
     mapping: Mapping = NO_MAPPING
@@ -146,7 +147,7 @@ class ToyEntries:
         return Answer(found, self.sums, self.mapping)
 
     def apply(self, write: Apply) -> None:
-        self.seq = write.seq
+        self.seq, self.mark = write.seq, write.mark
         effects: Effects | None = write.effects
         if effects is None:
             return

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
-from everhash.cluster.lead import Lead, Record, Replica
+from everhash.cluster.lead import Lead
 from everhash.cluster.messages import Apply
 from everhash.cluster.shard import Shard
+from everhash.cluster.writes import Record, Replica
 from tests.cluster.plan import LEAD, Crash, Cut, Noise, Stall
 from tests.cluster.planted import Rules
 from tests.cluster.toy import ToyDecider, ToyEntries
@@ -155,6 +156,7 @@ class LeadDisk:
 
     decider: ToyDecider
     seq: int = 0
+    mark: str = ""
     records: dict[int, Record] = field(default_factory=dict)
     answers: dict[str, tuple[int, Any]] = field(default_factory=dict)
 
@@ -171,7 +173,7 @@ class LeadProcess(Process):
         """All records that were ever on the disk."""
         self.lead: Lead
         self._deciding = decider
-        self.store(Record(1, "begin", None, decider.begin()))
+        self.store(Record(1, "begin", None, decider.begin(), mark="begun"))
         world.after(TICK, self._tick)
 
     def load(self) -> None:
@@ -179,12 +181,12 @@ class LeadProcess(Process):
         self._deciding = copy.copy(disk.decider)
         answers = disk.answers if self.rules.keeps_answers else {}
         self.lead = self.rules.lead(
-            self._deciding, disk.seq, disk.records.values(), answers, self.copies
+            self._deciding, disk.seq, disk.records.values(), answers, self.copies, disk.mark
         )
 
     def store(self, write: Record) -> None:
         disk = self.disk
-        disk.seq, disk.decider = write.seq, copy.copy(self._deciding)
+        disk.seq, disk.mark, disk.decider = write.seq, write.mark, copy.copy(self._deciding)
         disk.records[write.seq] = write
         disk.answers[write.request] = (write.seq, write.answer)
         self.history.append(write)

@@ -20,11 +20,11 @@ from typing import Any
 import ray
 from ray.exceptions import GetTimeoutError, RayError
 
-from everhash.cluster.asking import Members
-from everhash.cluster.lead import Replica
+from everhash.cluster.asking import Answered, Members
 from everhash.cluster.lead_file import LeadFile
-from everhash.cluster.messages import Ask, Behind, Resume, Told
+from everhash.cluster.messages import Ask, Resume, Unfit
 from everhash.cluster.processes import LeadProcess, ShardProcess
+from everhash.cluster.writes import Replica
 from everhash.errors import EverhashError, LockedError
 
 NAMESPACE = "everhash"
@@ -72,9 +72,15 @@ class ShardActor:
         self._process: ShardProcess | None = None
 
     def handle(self, message: Any) -> Any:
-        """Return the answer to a message."""
-        if self._process is None:
-            self._process = ShardProcess(self._path, self._durability)
+        """Return the answer to a message, or why the file cannot be opened."""
+        try:
+            if self._process is None:
+                self._process = ShardProcess(self._path, self._durability)
+        except LockedError:  # by one before it that has not ended yet
+            raise
+        except EverhashError as error:
+            log.warning("a shard's file cannot be opened: %s", error)
+            return Unfit(error)
         try:
             return self._process.handle(message, time.monotonic())
         except Exception:
@@ -117,7 +123,11 @@ class LeadActor:
     def _open(self) -> None:
         if self._process is None:
             file = LeadFile.open(lead_path(self._storage), self._durability)
-            self._process = LeadProcess(file)
+            try:
+                self._process = LeadProcess(file)
+            except BaseException:
+                file.close()
+                raise
             self._start(self._tick())
 
     async def _tick(self) -> None:
@@ -223,7 +233,7 @@ class RayMembers(Members):
             return None
         return None if isinstance(answer, LockedError) else answer
 
-    def ask(self, asked: dict[Replica, Ask], seconds: float) -> dict[Replica, Told | Behind]:
+    def ask(self, asked: dict[Replica, Ask], seconds: float) -> dict[Replica, Answered]:
         """See `Members`."""
         refs: dict[Any, Replica] = {}
         stored: dict[int, Any] = {}
@@ -231,7 +241,7 @@ class RayMembers(Members):
             actor = self._actor(replica)
             if actor is not None:
                 refs[actor.handle.remote(self._once(message, stored, len(asked)))] = replica
-        told: dict[Replica, Told | Behind] = {}
+        told: dict[Replica, Answered] = {}
         if not refs:
             return told
         ready, _ = ray.wait(list(refs), num_returns=len(refs), timeout=seconds)

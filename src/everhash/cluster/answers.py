@@ -6,13 +6,40 @@ from typing import Any
 
 import numpy as np
 
-import everhash.errors
+from everhash import errors
 from everhash.cluster.questions import Call
 from everhash.collection.learning import LabelReport, NewLabel
+from everhash.collection.part_arrays import require
 from everhash.errors import EverhashError
+from everhash.store.parts import PartKey
 from everhash.wire.labels import label_from_json, label_to_json
 
 ADDING = ("add", "ingest", "upsert")
+REFUSALS: dict[str, type[EverhashError]] = {
+    kind.__name__: kind
+    for kind in (
+        errors.EverhashError,
+        errors.InputError,
+        errors.FeatureTypeError,
+        errors.DimensionError,
+        errors.NotFiniteError,
+        errors.LabelError,
+        errors.OptionError,
+        errors.IdError,
+        errors.DuplicateIdError,
+        errors.StaleCodesError,
+        errors.LimitError,
+        errors.TooLargeError,
+        errors.UnknownNameError,
+        errors.UnknownIdError,
+        errors.NotFittedError,
+        errors.NotOnlineError,
+        errors.CollectionFileError,
+        errors.StoreError,
+    )
+}
+"""What a write may be refused with; a file names no other class. Others are kept as their base."""
+TEMPLATES = ("message_template", "hint_template")
 
 
 def written_answer(call: Call, result: Any) -> Any:
@@ -43,9 +70,11 @@ def read_answer(call: Call, answer: Any) -> Any:
 def to_json(answer: Any) -> Any:
     """Return an answer as a file holds it: JSON also if the write was refused."""
     if isinstance(answer, EverhashError):
-        values = {name: _plain(value) for name, value in vars(answer).items()}
+        kind = next(one for one in type(answer).__mro__ if one.__name__ in REFUSALS)
+        names = (*TEMPLATES, *getattr(kind, "carries", ()))
+        values = {name: _plain(getattr(answer, name)) for name in names}
         args = [_plain(value) for value in answer.args]
-        return {"refused": type(answer).__name__, "args": args, "values": values}
+        return {"refused": kind.__name__, "args": args, "values": values}
     return {"answer": answer}
 
 
@@ -53,18 +82,52 @@ def _plain(value: Any) -> Any:
     """Return what an error carries as JSON has it: a text, or a number."""
     if isinstance(value, np.generic):
         return value.item()
-    return value if isinstance(value, str | int | float | None) else str(value)
+    return value if _is_plain(value) else str(value)
 
 
-def from_json(about: dict[str, Any]) -> Any:
-    """Return an answer, or an error, that a file holds."""
-    if "refused" not in about:
-        return about["answer"]
-    kind: type[EverhashError] = getattr(everhash.errors, about["refused"])
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float | None)
+
+
+def from_json(about: Any, key: PartKey) -> Any:
+    """Return an answer, or an error, that a part of a file holds."""
+    require(isinstance(about, dict), key, "no answer")
+    if set(about) == {"answer"}:
+        answer = about["answer"]
+        require(answer is None or type(answer) is int or _is_report(answer), key, "no answer")
+        return answer
+    require(set(about) == {"refused", "args", "values"}, key, "neither answered nor refused")
+    name, args, values = about["refused"], about["args"], about["values"]
+    kind = REFUSALS.get(name) if isinstance(name, str) else None
+    require(kind is not None, key, f"refused with {name!r:.40}, which is no error of a write")
+    assert kind is not None  # noqa: S101 - for the type checker; `require` has raised
+    carried = isinstance(args, list) and isinstance(values, dict)
+    carried = carried and set(values) == {*TEMPLATES, *kind.carries}
+    carried = carried and all(map(_is_plain, [*args, *values.values()]))
+    require(carried, key, f"it is not what a {name} carries")
+    require(all(isinstance(values[one], str) for one in TEMPLATES), key, "refused without a text")
     error = kind.__new__(kind)
-    error.args = tuple(about["args"])
-    vars(error).update(about["values"])
+    error.args = tuple(args)
+    vars(error).update(values)
     return error
+
+
+REPORTS = ({"n", "first"}, {"labelled", "new"}, {"shards"}, {"moved", "done"}, {"entries"})
+"""What answers tell that are more than a number."""
+
+
+def _is_report(answer: Any) -> bool:
+    """Whether an answer has the fields of one, and counts that are counts."""
+    if not isinstance(answer, dict) or set(answer) not in REPORTS:
+        return False
+    new = answer.get("new", [])
+    counts = [value for name, value in answer.items() if name not in ("new", "first")]
+    first = answer.get("first")
+    pairs = isinstance(new, list) and all(
+        isinstance(one, list) and len(one) == 2 and isinstance(one[1], list) for one in new
+    )
+    counted = all(isinstance(count, int) and 0 <= count <= 2**62 for count in counts)
+    return counted and pairs and (first is None or type(first) is int)
 
 
 def _given_ids(call: Call) -> Any:

@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager
 from itertools import count
 from typing import Any, NamedTuple, Protocol
 
-from everhash.cluster.lead import Replica
 from everhash.cluster.lead_contents import AskLead, LeadContents
 from everhash.cluster.messages import (
     Ask,
@@ -23,13 +22,16 @@ from everhash.cluster.messages import (
     Refused,
     Resume,
     Told,
+    Unfit,
     Where,
     Write,
     Written,
 )
+from everhash.cluster.misfit import ahead
 from everhash.cluster.placement import Table
 from everhash.cluster.questions import Call
 from everhash.cluster.reading import Reading
+from everhash.cluster.writes import Replica
 from everhash.errors import EverhashError, ServiceError
 
 WAIT = 0.02
@@ -37,6 +39,8 @@ WAIT = 0.02
 LONGEST_WAIT = 0.5
 GIVE_UP = 2.0
 """Seconds after which a copy of a shard that is silent is asked beside another one."""
+Answered = Told | Behind | Unfit
+"""What a shard says to a question."""
 
 
 class Members(Protocol):
@@ -46,7 +50,7 @@ class Members(Protocol):
         """Return what the lead answers; None if it does not within so many seconds."""
         ...
 
-    def ask(self, asked: dict[Replica, Ask], seconds: float) -> dict[Replica, Told | Behind]:
+    def ask(self, asked: dict[Replica, Ask], seconds: float) -> dict[Replica, Answered]:
         """Return what shards answer; those that do not within so many seconds are not there."""
         ...
 
@@ -135,8 +139,11 @@ class Asker:
         return self._where().seq
 
     def _where(self) -> Here:
+        seen = self._seq
         here = self._tell_lead(Where(secrets.token_hex(8)))
         assert isinstance(here, Here)  # noqa: S101 - there is no other answer
+        if here.seq < seen:
+            raise ahead("this client", seen, here.seq)
         self._seq = max(self._seq, here.seq)  # who opens a cluster sees what others have written
         return here
 
@@ -178,10 +185,21 @@ class Asker:
                     pause.enter_context(self.paused())
                     is_paused = True
                 if not self._ask_once(reading, asked, left):
-                    # a lead that was started again waits for somebody before it goes on
-                    self.members.tell_lead(Where(secrets.token_hex(8)), WAIT)
+                    self._ask_why(reading, wait)
                     time.sleep(min(wait, left))
                     wait = min(2 * wait, LONGEST_WAIT)
+
+    def _ask_why(self, reading: Reading, seconds: float) -> None:
+        """Let the lead say why shards do not answer; one that was started again needs a call.
+
+        Raises its error, or that shards have what it has never heard of.
+        """
+        told = reading.seq
+        here = self.members.tell_lead(Where(secrets.token_hex(8)), seconds)
+        if isinstance(here, EverhashError):
+            raise here
+        if isinstance(here, Here) and here.seq < told:
+            raise ahead("a shard", told, here.seq)
 
     @contextmanager
     def paused(self) -> Iterator[None]:

@@ -31,7 +31,10 @@ class ClusterCollection(SearchCalls):
     """
 
     def _write(self, name: str, *arguments: Any, **options: Any) -> Any:
-        call = Call(name, tuple(map(drawn, arguments)), {k: drawn(v) for k, v in options.items()})
+        given = {k: drawn(v) for k, v in options.items()}
+        if "thumbnails" in given:
+            given["thumbnails"] = _sendable(given["thumbnails"])
+        call = Call(name, tuple(map(drawn, arguments)), given)
         answer = read_answer(call, self._cluster.write(call))
         if name in ADDING and answer is None:
             return plain_ids(as_ids(options["ids"]))
@@ -178,3 +181,10 @@ class ClusterCollection(SearchCalls):
         All entries pass through the memory of this process; writes wait until they are read.
         """
         take_snapshot(self._cluster, Path(path))
+
+
+def _sendable(thumbnails: Any) -> Any:
+    """Return thumbnails as they can be sent: a view of memory of this process cannot."""
+    if isinstance(thumbnails, list | tuple):
+        return [_sendable(one) for one in thumbnails]
+    return bytes(thumbnails) if isinstance(thumbnails, memoryview) else thumbnails

@@ -17,13 +17,13 @@ from everhash.cluster.effects import (
     pack_part,
     pack_start,
 )
-from everhash.cluster.lead import Decision
 from everhash.cluster.lead_state import LeadState, Pending
 from everhash.cluster.moved import NOBODY, Moved, pick
 from everhash.cluster.needs import questions_for
 from everhash.cluster.placement import Table
 from everhash.cluster.questions import Call
 from everhash.cluster.workspace import Outcome, Workspace
+from everhash.cluster.writes import Decision
 from everhash.errors import DuplicateIdError, EverhashError, InputError, OptionError
 from everhash.index.arrays import Counts
 from everhash.index.features import StoredFeatures

@@ -2,6 +2,7 @@
 
 Entries are named by their ids. Every number of arrival, label and feature is decided by the lead,
 so that all copies of a shard, and a shard that applies a write again after a crash, end alike.
+`effects_reading` reads them.
 """
 
 from __future__ import annotations
@@ -16,12 +17,9 @@ from everhash.collection.attachments import Blobs
 from everhash.collection.part_arrays import narrowed
 from everhash.index.features import StoredFeatures
 from everhash.learn.following import Solved
-from everhash.learn.following_file import read_solved, solved_to_arrays
-from everhash.learn.hasher import OnlineHasher
-from everhash.store.parts import ABOUT, Arrays, PartKey, about_of, pack, unpack
+from everhash.learn.following_file import solved_to_arrays
+from everhash.store.parts import Arrays, pack
 from everhash.wire.ids import IdList, plain_ids
-
-HERE = PartKey("effects", 0)
 
 
 class Part(NamedTuple):
@@ -100,28 +98,6 @@ def pack_common(common: Common) -> bytes:
     return pack(arrays, about)
 
 
-def kind_of(data: bytes) -> str:
-    """Return whether effects are those of a "start" or of a "write"."""
-    return str(about_of(unpack(data, HERE), HERE)["kind"])
-
-
-def read_start(data: bytes) -> Start:
-    """Read what a shard begins with."""
-    arrays = unpack(data, HERE)
-    about = about_of(arrays, HERE)
-    model, mapping = (arrays[name].tobytes() for name in ("model", "mapping"))
-    return Start(model, about["arrived"], about["table"], arrays["direction"], mapping)
-
-
-def read_common(data: bytes, hasher: OnlineHasher) -> Common:
-    """Read what a write does to every shard, by the follower that it is for."""
-    arrays = unpack(data, HERE)
-    about: dict[str, Any] = dict(about_of(arrays, HERE))
-    del about["kind"]
-    solved = read_solved(arrays, about.pop("solved"), hasher)
-    return Common(solved=solved, direction=arrays.get("direction"), **about)
-
-
 def pack_part(part: Part) -> bytes:
     """Return what a write does to one shard as bytes."""
     arrays: Arrays = {"signs": part.signs}
@@ -137,45 +113,12 @@ def pack_part(part: Part) -> bytes:
     return pack(arrays, about)
 
 
-def read_part(data: bytes) -> Part:
-    """Read what a write does to one shard."""
-    arrays = unpack(data, HERE)
-    about = about_of(arrays, HERE)
-    loose = None
-    if "loose_halves" in arrays:
-        loose = StoredFeatures(arrays["loose_halves"], arrays["loose_scales"])
-    ids = {
-        name: _read_ids(name, arrays, about)
-        for name in ("summed", "removed", "relabelled", "attached")
-    }
-    return Part(
-        **ids,
-        signs=arrays["signs"],
-        labels=_read_labels("labels", arrays),
-        blobs=_read_blobs("blobs", arrays),
-        added=_read_moved(arrays, about) if "arrivals" in arrays else None,
-        adds_up=about["adds_up"],
-        loose=loose,
-        sign=about["sign"],
-    )
-
-
 def _pack_moved(moved: Moved, arrays: Arrays, about: dict[str, Any]) -> None:
     _pack_ids("ids", moved.ids, arrays, about)
     _pack_labels("added", moved.labels, arrays)
     _pack_blobs("carried", moved.blobs, arrays)
     arrays |= {"arrivals": moved.arrivals}
     arrays |= {"halves": moved.stored.halves, "scales": moved.stored.scales}
-
-
-def _read_moved(arrays: Arrays, about: dict[str, Any]) -> Moved:
-    return Moved(
-        _read_ids("ids", arrays, about),
-        arrays["arrivals"],
-        StoredFeatures(arrays["halves"], arrays["scales"]),
-        _read_labels("added", arrays),
-        _read_blobs("carried", arrays),
-    )
 
 
 def _pack_ids(name: str, ids: IdList, arrays: Arrays, about: dict[str, Any]) -> None:
@@ -185,20 +128,10 @@ def _pack_ids(name: str, ids: IdList, arrays: Arrays, about: dict[str, Any]) -> 
         about[f"{name}_ids"] = plain_ids(ids)
 
 
-def _read_ids(name: str, arrays: Arrays, about: dict[str, Any]) -> IdList:
-    found: IdList = arrays[key] if (key := f"{name}_ids") in arrays else about[key]
-    return found
-
-
 def _pack_labels(name: str, labels: Labelling, arrays: Arrays) -> None:
     arrays[f"{name}_rows"] = narrowed(labels.rows)
     arrays[f"{name}_numbers"] = narrowed(labels.numbers)
     arrays[f"{name}_taught"] = labels.taught.astype(np.uint8)
-
-
-def _read_labels(name: str, arrays: Arrays) -> Labelling:
-    rows, numbers = (arrays[f"{name}_{part}"].astype(np.int64) for part in ("rows", "numbers"))
-    return Labelling(rows, numbers, arrays[f"{name}_taught"].astype(np.bool_))
 
 
 def _pack_blobs(name: str, blobs: Blobs, arrays: Arrays) -> None:
@@ -210,15 +143,6 @@ def _pack_blobs(name: str, blobs: Blobs, arrays: Arrays) -> None:
     arrays[f"{name}_bytes"] = np.frombuffer(whole, np.uint8)
 
 
-def _read_blobs(name: str, arrays: Arrays) -> Blobs:
-    whole, start, blobs = arrays[f"{name}_bytes"].tobytes(), 0, {}
-    pairs = zip(arrays[f"{name}_numbers"].tolist(), arrays[f"{name}_lengths"].tolist(), strict=True)
-    for number, length in pairs:
-        blobs[number] = None if length < 0 else whole[start : start + length]
-        start += max(0, length)
-    return blobs
-
-
 def pack_effects(common: bytes, part: bytes) -> bytes:
     """Return both parts of what a write does to a shard as one."""
     arrays: Arrays = {
@@ -226,10 +150,3 @@ def pack_effects(common: bytes, part: bytes) -> bytes:
         "part": np.frombuffer(part, np.uint8),
     }
     return pack(arrays, {"kind": "write"})
-
-
-def read_effects(data: bytes) -> tuple[bytes, bytes]:
-    """Return both parts again; the second is empty if no entry of the shard is concerned."""
-    arrays = unpack(data, HERE)
-    assert ABOUT in arrays  # noqa: S101 - `pack_effects` has written them
-    return arrays["common"].tobytes(), arrays["part"].tobytes()

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from everhash import limits
 from everhash.cluster import opening
 from everhash.cluster.collection import ClusterCollection
 from everhash.cluster.connecting import connect
 from everhash.cluster.lead_file import LeadFile
 from everhash.cluster.lead_state import Begun
 from everhash.cluster.moved import Counts, Labelling, Moved
-from everhash.cluster.placement import SLOTS
 from everhash.cluster.shard_collection import OPTIONS
 from everhash.collection.attachments import blobs_at
 from everhash.collection.collection import Collection
@@ -57,8 +57,8 @@ def import_file(
         durability: "commit", "interval:100ms" or "none": when a write reaches the disk.
     """
     folder = opening._folder(storage)
-    whole_number("shards", shards, least=1, most=SLOTS)
-    whole_number("replicas", replicas, least=1, most=opening.MOST_COPIES)
+    whole_number("shards", shards, least=1, most=limits.SHARDS)
+    whole_number("replicas", replicas, least=1, most=limits.COPIES)
     with open_file(file, readonly=True) as collection, collection.held():  # all of one state
         _check(collection)
         folder.mkdir(parents=True, exist_ok=True)

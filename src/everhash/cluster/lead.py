@@ -8,13 +8,16 @@
 
 Plain Python without Ray, threads, files or a clock; see `shard` for what whoever runs it must do. A
 lead that ends at any moment is replaced by one that starts from the storage.
+
+Files may have been put back from different backups. `misfit` finds out which copies do not fit; a
+shard without a copy that fits ends all work, and everybody who asks is told why.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from everhash.cluster.messages import (
     Applied,
@@ -27,67 +30,26 @@ from everhash.cluster.messages import (
     Refused,
     Resume,
     Told,
+    Unfit,
     Where,
     Write,
     Written,
+    next_mark,
 )
-from everhash.cluster.placement import Table
+from everhash.cluster.misfit import misfit
+from everhash.cluster.writes import Decider, Decision, Record, Replica
 from everhash.errors import EverhashError
 
 RESEND = 0.5
 """Seconds without an answer after which a message is sent again."""
 PAUSE = 2.0
 """Seconds that a pause lasts at the most."""
+HEARD = 3.0
+"""Seconds that a new lead waits for a word of every shard before it tells where entries are."""
+AGAIN = 10 * RESEND
+"""Seconds after which a copy that does not fit is asked again."""
 REMEMBERED = 4096
 """Requests whose answers are remembered, in case that they are sent again."""
-PROBE = Apply(0, None)
-"""Changes nothing, and is answered with the number that a shard has reached."""
-
-
-class Replica(NamedTuple):
-    """One copy of a shard."""
-
-    shard: int
-    copy: int
-
-
-class Decision(NamedTuple):
-    """What a write does."""
-
-    answer: Any
-    effects: dict[int, Any]
-    """For each shard; a shard that is not there has none, and only counts the write."""
-
-
-@dataclass(frozen=True)
-class Record:
-    """A decided write, as the lead's storage keeps it until all shards have applied it."""
-
-    seq: int
-    request: str
-    answer: Any
-    """An `EverhashError` if the write was refused."""
-    effects: dict[int, Any]
-
-
-class Decider(Protocol):
-    """What a lead knows of the collection; it changes when a write is decided."""
-
-    @property
-    def table(self) -> Table:
-        """Which shards there are, and which of them has an entry."""
-        ...
-
-    def questions(self, call: Any) -> dict[int, Any]:
-        """Return what has to be asked of which shard before a write can be decided.
-
-        Raises nothing: a call that is wrong is refused by `decide`.
-        """
-        ...
-
-    def decide(self, call: Any, told: dict[int, Any], seq: int) -> Decision:
-        """Decide write `seq` by the answers, or raise an `EverhashError` and change nothing."""
-        ...
 
 
 class Handled(NamedTuple):
@@ -118,6 +80,7 @@ class Lead:
         records: those that some shard may not have applied, ascending.
         answers: of the last requests, in order, with the number of each write.
         copies: of each shard.
+        mark: of the last write.
     """
 
     def __init__(
@@ -127,20 +90,39 @@ class Lead:
         records: Iterable[Record],
         answers: dict[str, tuple[int, Any]],
         copies: int,
+        mark: str = "",
     ) -> None:
         self.decider = decider
         self.seq = seq
+        self.mark = mark
         self.copies = copies
         self._records = {record.seq: record for record in records}
         self._answers = dict(answers)
         self._applied: dict[Replica, int] = {}
         """How far each copy is known to be; nobody knows at first."""
+        self._unfit: dict[Replica, EverhashError] = {}
+        """Copies that cannot take part, and why."""
+        self._probed: dict[Replica, float] = {}
+        """When a copy was asked for its number, unless it has said something since."""
         self._sent: dict[Replica, float] = {}
         """When something was last sent to a copy that has to catch up."""
         self._queue: dict[str, tuple[Hashable, Write | Pause]] = {}
         """Requests that wait, in order; one that is sent again keeps its place."""
         self._gathering: Gathering | None = None
         self._paused: tuple[str, float] | None = None
+        self._wondering: dict[Hashable, Where] = {}
+        """Who has asked where entries are before every shard was heard of."""
+        self._begun: float | None = None
+        """When the first message came."""
+
+    @property
+    def problem(self) -> EverhashError | None:
+        """Why nothing goes on: a shard has no copy that fits; None if every shard may have one."""
+        for shard in self.decider.table.born:
+            copies = [Replica(shard, copy) for copy in range(self.copies)]
+            if all(one in self._unfit for one in copies):
+                return self._unfit[copies[0]]
+        return None
 
     @property
     def replicas(self) -> list[Replica]:
@@ -169,29 +151,31 @@ class Lead:
     def handle(self, sender: Hashable, message: Any, now: float) -> Handled:
         """Return what to store and what to send after a message."""
         out = Handled([], [])
+        self._begun = now if self._begun is None else self._begun
         match message:
             case Write() | Pause():
                 self._enqueue(sender, message, out)
             case Resume(request):
                 self._resume(request)
-            case Where(request):
-                table = self.decider.table
-                out.answers.append((sender, Here(request, self.seq, table)))
+            case Where():
+                self._wondering[sender] = message
             case Told() | Behind():
                 self._told(sender, message, now, out)
-            case Applied(seq):
+            case Applied() | Unfit():
                 assert isinstance(sender, Replica)  # noqa: S101 - nobody else applies anything
-                self._note(sender, seq, now, out)
+                self._note(sender, message, now, out)
         self._go_on(now, out)
         return out
 
     def tick(self, now: float) -> Handled:
         """Return what to send because time has passed: what was not answered is sent again."""
         out = Handled([], [])
+        self._begun = now if self._begun is None else self._begun
         if self._paused is not None and now > self._paused[1]:
             self._paused = None
         for replica in self.lagging:
-            if now - self._sent.get(replica, -RESEND) >= RESEND:
+            wait = AGAIN if replica in self._unfit else RESEND
+            if now - self._sent.get(replica, -wait) >= wait:
                 self._send_next(replica, now, out)
         waiting = self._gathering
         if waiting is not None and now - waiting.asked >= RESEND:
@@ -222,6 +206,14 @@ class Lead:
 
     def _go_on(self, now: float, out: Handled) -> None:
         """Begin with the next requests, as far as that is possible."""
+        if (problem := self.problem) is not None:
+            self._give_up(problem, out)
+            return
+        if self._wondering and self._has_heard(now):
+            here = self.decider.table
+            for client, asked in self._wondering.items():
+                out.answers.append((client, Here(asked.request, self.seq, here)))
+            self._wondering = {}
         while self._queue and self._is_idle():
             client, message = self._queue.pop(next(iter(self._queue)))
             if isinstance(message, Pause):
@@ -232,6 +224,20 @@ class Lead:
             self._gathering = Gathering(client, message, questions)
             self._ask(self._gathering, now, out)
             self._decide_if_told(now, out)
+
+    def _give_up(self, problem: EverhashError, out: Handled) -> None:
+        """Tell everybody who waits why nothing goes on; what was not decided is not going to be."""
+        waiting = [client for client, _ in self._queue.values()] + list(self._wondering)
+        if self._gathering is not None:
+            waiting.append(self._gathering.client)
+        self._queue, self._wondering, self._gathering = {}, {}, None
+        out.answers.extend((client, problem) for client in waiting)
+
+    def _has_heard(self, now: float) -> bool:
+        """Whether a copy of every shard has said how far it is, or was given time to."""
+        if self._begun is not None and now - self._begun >= HEARD:
+            return True
+        return {one.shard for one in self._applied} >= set(self.decider.table.born)
 
     def _is_idle(self) -> bool:
         """Whether nothing is under way, and some copy of every shard has applied all there is."""
@@ -274,8 +280,9 @@ class Lead:
             decision = self.decider.decide(waiting.write.call, waiting.told, seq)
         except EverhashError as error:
             decision = Decision(error, {})
-        record = Record(seq, request, decision.answer, decision.effects)
-        self.seq, self._records[seq] = seq, record
+        mark = next_mark(self.mark, request)
+        record = Record(seq, request, decision.answer, decision.effects, self.mark, mark)
+        self.seq, self.mark, self._records[seq] = seq, mark, record
         self._answers[request] = (seq, decision.answer)
         while len(self._answers) > REMEMBERED:
             del self._answers[next(iter(self._answers))]
@@ -298,27 +305,56 @@ class Lead:
         """Return the number that a copy must have reached to apply write `seq`."""
         return 0 if self.decider.table.born[replica.shard] == seq else seq - 1
 
-    def _note(self, replica: Replica, seq: int, now: float, out: Handled) -> None:
+    def _note(self, replica: Replica, message: Applied | Unfit, now: float, out: Handled) -> None:
         """Note how far a copy is, and send it what comes next.
 
         A copy may seem to be behind what it had: the message came late, or its storage was put back
-        from an older snapshot. To ask once more does no harm.
+        from an older snapshot. To ask once more does no harm, and tells which.
         """
-        known = self._applied.get(replica, -1)
-        self._applied[replica] = seq
+        known, probed = self._applied.get(replica, -1), self._probed.pop(replica, None)
+        if isinstance(message, Unfit):
+            problem: EverhashError | None = message.error
+        else:
+            problem = self._misfit(replica, message, is_late=message.asked != probed)
+        if problem is not None:
+            is_new = replica not in self._unfit
+            self._unfit[replica] = problem
+            self._applied.pop(replica, None)
+            if is_new:
+                self._send_next(replica, now, out)
+            return
+        assert isinstance(message, Applied)  # noqa: S101 - otherwise there is a problem
+        self._unfit.pop(replica, None)
+        self._applied[replica] = seq = message.seq
         if seq < self.seq and (seq > known or now - self._sent.get(replica, 0.0) >= RESEND):
             self._send_next(replica, now, out)
+
+    def _misfit(self, replica: Replica, told: Applied, *, is_late: bool) -> EverhashError | None:
+        """Return why a copy that has told its number does not fit, if it does not."""
+        following = self._records.get(self._following(replica, told.seq))
+        expected = None if following is None else following.before if told.seq else ""
+        if told.seq == self.seq:
+            expected = self.mark
+        if expected is None and told.seq < self.seq and is_late:
+            return self._unfit.get(replica)  # it proves nothing new
+        return misfit(replica, told, self.seq, expected)
+
+    def _following(self, replica: Replica, seq: int) -> int:
+        """Return the number of the write that a copy needs after write `seq`."""
+        return seq + 1 if seq else self.decider.table.born[replica.shard]
 
     def _send_next(self, replica: Replica, now: float, out: Handled) -> None:
         """Send a copy the write after those it has; ask for its number where that is unknown."""
         self._sent[replica] = now
-        applied = self._applied.get(replica)
-        if applied is None:
-            out.answers.append((replica, PROBE))
+        self._probed.pop(replica, None)
+        applied, message = self._applied.get(replica), Apply(0, None, asked=now)
+        if (problem := self._unfit.get(replica)) is not None:
+            out.answers.append((replica, Unfit(problem)))
             return
-        following = applied + 1 if applied else self.decider.table.born[replica.shard]
-        record = self._records.get(following)
-        if record is None:  # `applied` came late, or the copy was put back too far
-            out.answers.append((replica, PROBE))
+        record = None if applied is None else self._records.get(self._following(replica, applied))
+        if record is None:  # unknown, or `applied` came late, or the copy was put back too far
+            self._probed[replica] = now
         else:
-            out.answers.append((replica, Apply(following, record.effects.get(replica.shard))))
+            effects = record.effects.get(replica.shard)
+            message = Apply(record.seq, effects, record.before, record.mark)
+        out.answers.append((replica, message))

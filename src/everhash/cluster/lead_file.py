@@ -9,43 +9,50 @@ lead       0    counts, the table of shards, and the direction of likeness codes
 
 A write that publishes needs the products of all shards, which move on; so the model is written with
 it. Lessons after that publish nothing, and bring the hasher to where it was.
+
+The file is read as hostile: `lead_formats` checks every part of it, and the lead starts no more
+processes than a cluster may have.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import secrets
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-import numpy as np
-
-from everhash.cluster.answers import from_json, to_json
 from everhash.cluster.decider import CollectionDecider
-from everhash.cluster.lead import REMEMBERED, Lead, Record
+from everhash.cluster.lead import REMEMBERED, Lead
+from everhash.cluster.lead_formats import (
+    CODER,
+    OWN,
+    STATE,
+    check_head,
+    check_state,
+    learn_lessons,
+    pack_answer,
+    pack_own,
+    pack_record,
+    pack_state,
+    read_answer,
+    read_model,
+    read_own,
+    read_record,
+    read_state,
+)
 from everhash.cluster.lead_state import Begun, LeadState, Pending
 from everhash.cluster.placement import Table
-from everhash.collection.formats import (
-    Lesson,
-    lesson_bytes,
-    pack_lesson,
-    pack_likeness,
-    read_lesson,
-    read_likeness,
-)
+from everhash.cluster.writes import Record
+from everhash.collection.formats import lesson_bytes, pack_lesson, pack_likeness, read_likeness
+from everhash.collection.part_arrays import require
 from everhash.collection.pieces import delete_all, pieces_of, write_pieces
 from everhash.index.likeness import Likeness
-from everhash.learn.exact_file import square, triangle
 from everhash.learn.following import learner_of
 from everhash.learn.hasher import OnlineHasher
 from everhash.learn.split_sums import SplitSums
 from everhash.learn.sums import Sums
-from everhash.peers.model_file import hasher_from_bytes
-from everhash.store.parts import Arrays, PartKey, about_of, pack
+from everhash.store.parts import PartKey
 from everhash.store.store import Store
 from everhash.store.transaction import Transaction
-
-STATE, OWN, CODER = PartKey("lead", 0), PartKey("own", 0), PartKey("likeness", 0)
-COUNTS = ("seq", "arrived", "next_id", "coded", "generation")
 
 
 class LeadFile:
@@ -53,12 +60,11 @@ class LeadFile:
 
     Args:
         store: the open file.
-        copies: of each shard.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.copies: int = store.about["copies"]
+        self.copies = check_head(store)
 
     @classmethod
     def create(
@@ -81,29 +87,36 @@ class LeadFile:
         decider = CollectionDecider(state, lambda: state)
         start = decider.start(b"" if begun is None else begun.mapping)
         memory = state.learner.memory
-        record = Record(1, "begin", None, dict.fromkeys(state.table.shards, start))
+        # nobody else has this mark, so no other cluster's shards fit
+        mark = secrets.token_hex(16)
+        record = Record(1, "begin", None, dict.fromkeys(state.table.shards, start), mark=mark)
         parts = {}
         if memory.sums is not None:  # no shard has any of these rows
             memory.sums = SplitSums.of(memory.sums, memory.sums.gram)
-            parts[OWN] = _pack_own(hasher)
+            parts[OWN] = pack_own(hasher)
         model = hasher.to_bytes()
         parts |= pieces_of("model", model)
-        parts |= {STATE: _pack_state(state), CODER: pack_likeness(state.coder)}
-        parts[PartKey("record", 1)] = _pack_record(record)
+        parts |= {STATE: pack_state(state, mark), CODER: pack_likeness(state.coder)}
+        parts[PartKey("record", 1)] = pack_record(record)
         about = {"copies": copies, "model_bytes": len(model), "lesson_bytes": 0, "lessons": 0}
         return cls(Store.create(path, about, parts, durability=durability))
 
     @classmethod
     def open(cls, path: Path, durability: str) -> Self:
         """Open the file of a cluster."""
-        return cls(Store.open(path, durability=durability))
+        store = Store.open(path, durability=durability)
+        try:
+            return cls(store)
+        except BaseException:
+            store.close()
+            raise
 
     @staticmethod
     def copies_in(path: Path) -> int:
         """Return how many copies of each shard a cluster has; its lead may be at work."""
         store = Store.open(path, readonly=True)
         try:
-            return int(store.about["copies"])
+            return check_head(store)
         finally:
             store.close()
 
@@ -115,48 +128,52 @@ class LeadFile:
 
     def lead(self) -> Lead:
         """Return the lead as it was after the last write."""
-        decider = CollectionDecider(self.state(), self.state)
-        store = self._store
+        state, mark = self._state()
+        decider, store = CollectionDecider(state, self.state), self._store
+        numbers = store.starts("record")
+        in_order = numbers == list(range(state.seq - len(numbers) + 1, state.seq + 1))
+        require(in_order and min(numbers, default=1) >= 1, "record parts", "some are missing")
+        answered = store.starts("answer")
+        known = min(answered, default=1) >= 1 and max(answered, default=0) <= state.seq
+        require(known, "answer parts", "they answer no write of this cluster")
+        records, answers = [], {}
         with store.reading():
-            records = [self._record(seq) for seq in store.starts("record")]
-            answers = [(seq, self._answer(seq)) for seq in store.starts("answer")]
-        known = {about["request"]: (seq, from_json(about["answer"])) for seq, about in answers}
-        return Lead(decider, decider.state.seq, records, known, self.copies)
+            for seq in numbers:
+                key = PartKey("record", seq)
+                records.append(read_record(store.read(key), key, state.table))
+            for seq in answered:
+                key = PartKey("answer", seq)
+                request, answer = read_answer(store.read(key), key)
+                answers[request] = (seq, answer)
+        for one, other in zip(records, [*records[1:], None], strict=True):
+            follows = one.mark == (mark if other is None else other.before)
+            require(follows, "record parts", "they are not of one history")
+        return Lead(decider, state.seq, records, answers, self.copies, mark)
 
     def state(self) -> LeadState:
         """Read what the lead knows."""
+        return self._state()[0]
+
+    def _state(self) -> tuple[LeadState, str]:
+        """Read what the lead knows, and the mark of the last write."""
         store = self._store
         with store.reading():
-            data = b"".join(store.read_bytes(PartKey("model", i)) for i in store.starts("model"))
-            hasher = hasher_from_bytes(data, "model")
-            assert isinstance(hasher, OnlineHasher)  # noqa: S101 - `create` has written it
+            hasher = read_model(store)
             self._split(hasher)
-            for start in store.starts("lesson"):
-                key = PartKey("lesson", start)
-                _learn(hasher, read_lesson(store.read(key), key, hasher.n_features_in_))
+            learn_lessons(store, hasher)
             coder = read_likeness(store.read(CODER), CODER, hasher.n_features_in_)
-            about: dict[str, Any] = about_of(store.read(STATE), STATE)
-        return LeadState(hasher, coder, _read_table(about.pop("table")), **about)
+            counts, table, mark = read_state(store.read(STATE))
+        state = LeadState(hasher, coder, table, **counts)
+        check_state(state)
+        return state, mark
 
     def _split(self, hasher: OnlineHasher) -> None:
         """Let the hasher keep the products of no rows but its own."""
         memory = learner_of(hasher).memory
         memory.new_sums = SplitSums
         if isinstance(memory.sums, Sums):
-            own = self._store.read(OWN)["own"].astype(np.float64)
-            memory.sums = SplitSums.of(memory.sums, square(own, len(memory.sums.total)))
-
-    def _record(self, seq: int) -> Record:
-        key = PartKey("record", seq)
-        arrays = self._store.read(key)
-        about = about_of(arrays, key)
-        effects = {int(shard): arrays[shard].tobytes() for shard in about["shards"]}
-        return Record(seq, about["request"], from_json(about["answer"]), effects)
-
-    def _answer(self, seq: int) -> dict[str, Any]:
-        key = PartKey("answer", seq)
-        about: dict[str, Any] = about_of(self._store.read(key), key)
-        return about
+            own = read_own(self._store, len(memory.sums.total), memory.sums.rows)
+            memory.sums = SplitSums.of(memory.sums, own)
 
     # Writing
 
@@ -166,11 +183,10 @@ class LeadFile:
         assert isinstance(decider, CollectionDecider)  # noqa: S101 - made by `lead`
         with self._store.transaction() as change:
             _write_hasher(change, decider)
-            change.put(STATE, 0, _pack_state(decider.state))
+            change.put(STATE, 0, pack_state(decider.state, record.mark))
             change.put(CODER, 0, pack_likeness(decider.state.coder))
-            change.put(PartKey("record", record.seq), 0, _pack_record(record))
-            about = {"request": record.request, "answer": to_json(record.answer)}
-            change.put(PartKey("answer", record.seq), 0, pack({}, about))
+            change.put(PartKey("record", record.seq), 0, pack_record(record))
+            change.put(PartKey("answer", record.seq), 0, pack_answer(record))
             for kind, least in (("record", lead.trimmable + 1), ("answer", _oldest(record))):
                 for seq in change.parts.starts(kind):
                     if seq >= least:
@@ -188,7 +204,7 @@ def _write_hasher(change: Transaction, decider: CollectionDecider) -> None:
     about, hasher, pending = change.about, decider.state.hasher, decider.pending
     total = about["lesson_bytes"] + sum(lesson_bytes(one, 0, hasher) for one in pending.lessons)
     if pending.own:
-        change.put(OWN, 0, _pack_own(hasher))
+        change.put(OWN, 0, pack_own(hasher))
     if pending.whole or total > about["model_bytes"]:
         delete_all(change, "lesson")
         data = hasher.to_bytes()
@@ -204,42 +220,3 @@ def _write_lessons(change: Transaction, pending: Pending) -> None:
     for lesson in pending.lessons:
         change.put(PartKey("lesson", about["lessons"]), len(lesson.rows), pack_lesson(lesson))
         about["lessons"] += 1
-
-
-def _learn(hasher: OnlineHasher, lesson: Lesson) -> None:
-    """Learn or forget what was learned or forgotten before."""
-    rows, labels, forget, _ = lesson
-    if len(rows) == 0:
-        hasher.assign(labels.values)
-    elif forget:
-        hasher.forget_rows(rows, labels)
-    else:
-        hasher.learn_rows(rows, labels)
-    sums = learner_of(hasher).memory.sums
-    if isinstance(sums, SplitSums):
-        sums.decided()
-
-
-def _pack_own(hasher: OnlineHasher) -> bytes:
-    sums = learner_of(hasher).memory.sums
-    assert isinstance(sums, SplitSums)  # noqa: S101 - rows are summed up by now
-    return pack({"own": triangle(sums.own_products).astype(np.int64)})
-
-
-def _pack_record(record: Record) -> bytes:
-    arrays: Arrays = {
-        str(shard): np.frombuffer(effects, np.uint8) for shard, effects in record.effects.items()
-    }
-    about = {"request": record.request, "answer": to_json(record.answer)}
-    return pack(arrays, {**about, "shards": list(arrays)})
-
-
-def _pack_state(state: LeadState) -> bytes:
-    counts = {name: int(getattr(state, name)) for name in COUNTS}
-    return pack({}, {**counts, "table": asdict(state.table)})
-
-
-def _read_table(told: dict[str, Any]) -> Table:
-    target = None if told["target"] is None else tuple(told["target"])
-    born = {int(shard): seq for shard, seq in told["born"].items()}
-    return Table(told["version"], tuple(told["slots"]), target, told["frontier"], born)

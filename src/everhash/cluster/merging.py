@@ -210,14 +210,18 @@ def merge_reports(reports: list[RefreshReport]) -> RefreshReport:
 
 
 def merge_refreshed(parts: list[dict[str, Any] | None]) -> dict[str, Any] | None:
-    """Return what stats tell of the last refresh; a shard that was added since knows of none."""
+    """Return what stats tell of the last refresh: what all shards did by one write, added up.
+
+    A shard that was added since knows of none.
+    """
     found = [part for part in parts if part is not None]
     if not found:
         return None
-    latest = max(part["at"] for part in found)
-    found = [part for part in found if part["at"] == latest]
-    fields = [{name: part[name] for name in part if name != "at"} for part in found]
-    return {"at": latest, **asdict(merge_reports([RefreshReport(**each) for each in fields]))}
+    latest = max(part["write"] for part in found)
+    found = [part for part in found if part["write"] == latest]
+    fields = [{name: part[name] for name in part if name not in ("at", "write")} for part in found]
+    ended = max(part["at"] for part in found)
+    return {"at": ended, **asdict(merge_reports([RefreshReport(**each) for each in fields]))}
 
 
 def merge_stats(parts: list[dict[str, Any]]) -> dict[str, Any]:

@@ -3,19 +3,29 @@
     client -> lead     Write            lead -> client     Written, Refused
     client -> lead     Pause, Resume    lead -> client     Paused
     client -> lead     Where            lead -> client     Here
-    lead   -> shard    Apply, Ask       shard -> lead      Applied, Told, Behind
-    client -> shard    Ask              shard -> client    Told, Behind
+    lead   -> shard    Apply, Ask       shard -> lead      Applied, Told, Behind, Unfit
+    client -> shard    Ask              shard -> client    Told, Behind, Unfit
+    lead   -> shard    Unfit
 
 Any message may be lost, come late, come twice or overtake another. What is written in an order has
-a number, `seq`: the lead numbers the writes it decides, and a shard applies each number once.
+a number, `seq`: the lead numbers the writes it decides, and a shard applies each number once. It
+has a mark, too, made of its request and of the mark before it: members that have the same mark have
+the same writes of the same cluster. So a file that was put back from another backup is noticed.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
 from everhash.cluster.placement import Table
+from everhash.errors import EverhashError
+
+
+def next_mark(mark: str, request: str) -> str:
+    """Return the mark of a write, given the mark of the one before it."""
+    return hashlib.blake2b(f"{mark} {request}".encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -88,6 +98,11 @@ class Apply:
 
     seq: int
     effects: Any
+    before: str = ""
+    """The mark of the write before, which the shard must have."""
+    mark: str = ""
+    asked: float = 0.0
+    """Comes back with the answer; see `Applied`."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +110,17 @@ class Applied:
     """Writes up to `seq` are on the shard's storage."""
 
     seq: int
+    mark: str = ""
+    """Of the last of them."""
+    asked: float = 0.0
+    """When the message was sent that this answers: the shard had no more than that since."""
+
+
+@dataclass(frozen=True)
+class Unfit:
+    """A copy of a shard cannot take part: its file is damaged, or does not fit the lead's."""
+
+    error: EverhashError
 
 
 @dataclass(frozen=True)

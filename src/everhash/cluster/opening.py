@@ -6,16 +6,14 @@ import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from everhash import limits
 from everhash.cluster.asking import Asker
 from everhash.cluster.collection import ClusterCollection
 from everhash.cluster.connecting import connect
 from everhash.cluster.lead_file import LeadFile
-from everhash.cluster.placement import SLOTS
 from everhash.errors import OptionError, StoreError
 from everhash.learn.hasher import OnlineHasher
 from everhash.learn.options import whole_number
-
-MOST_COPIES = 5
 
 
 def create(
@@ -50,8 +48,8 @@ def create(
         patience: seconds that a call may take.
     """
     folder = _folder(storage)
-    whole_number("shards", shards, least=1, most=SLOTS)
-    whole_number("replicas", replicas, least=1, most=MOST_COPIES)
+    whole_number("shards", shards, least=1, most=limits.SHARDS)
+    whole_number("replicas", replicas, least=1, most=limits.COPIES)
     hasher = OnlineHasher(bits, labels_per_cycle, random_state=random_state).begin(dim)
     connect(address)
     folder.mkdir(parents=True, exist_ok=True)

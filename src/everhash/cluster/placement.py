@@ -14,13 +14,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash import limits
 from everhash.errors import OptionError
 from everhash.wire.ids import IdList
 
 Counts = NDArray[np.int64]
 
-SLOTS = 1024
-"""Slots that shards share; so many shards at the most."""
+SLOTS = limits.SHARDS
+"""Slots that shards share, for ever; so many shards at the most."""
 
 
 def slots_of(ids: IdList) -> Counts:

@@ -10,8 +10,10 @@ from everhash.cluster.decider import CollectionDecider
 from everhash.cluster.lead import Lead
 from everhash.cluster.lead_contents import AskLead, LeadContents
 from everhash.cluster.lead_file import LeadFile
+from everhash.cluster.messages import Unfit
 from everhash.cluster.shard import Shard
 from everhash.cluster.shard_entries import ShardEntries
+from everhash.errors import CollectionFileError
 
 
 class LeadProcess:
@@ -52,9 +54,16 @@ class ShardProcess:
         self._shard = Shard(self.entries)
 
     def handle(self, message: Any, now: float) -> Any:
-        """Return the answer, after the storage has what must be there."""
-        handled = self._shard.handle(message, now)
-        for write in handled.writes:
+        """Return the answer, after the storage has what must be there.
+
+        A write that cannot be applied changes nothing, and is answered with `Unfit`.
+        """
+        try:
+            handled = self._shard.handle(message, now)
+            ready = [self.entries.read(write) for write in handled.writes]
+        except CollectionFileError as error:
+            return Unfit(error)
+        for write in ready:
             self.entries.carry_out(write)
         return handled.answers[0]
 

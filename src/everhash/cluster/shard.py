@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
-from everhash.cluster.messages import Applied, Apply, Ask, Behind, Told
+from everhash.cluster.messages import Applied, Apply, Ask, Behind, Told, Unfit
+
+NOTHING = Apply(0, None)
+"""Changes nothing, and is answered with the number that a shard has reached."""
 
 
 class Entries(Protocol):
@@ -18,6 +21,11 @@ class Entries(Protocol):
     @property
     def seq(self) -> int:
         """The last write that was applied; 0 before the first."""
+        ...
+
+    @property
+    def mark(self) -> str:
+        """The mark of that write; see `messages`."""
         ...
 
     @property
@@ -47,14 +55,17 @@ class Shard:
 
     def __init__(self, entries: Entries) -> None:
         self.entries = entries
+        self._is_unfit = False
+        """Whether the lead has other writes than this copy, which therefore answers nobody."""
 
     def handle(self, message: Any, now: float) -> Handled:  # noqa: ARG002 - a shard has no timers
         """Return the answers to a message, and the writes to carry out before."""
-        if isinstance(message, Apply):
-            return self._apply(message)
+        if isinstance(message, Apply | Unfit):
+            self._is_unfit = isinstance(message, Unfit)
+            return self._apply(message if isinstance(message, Apply) else NOTHING)
         assert isinstance(message, Ask)  # noqa: S101 - there is nothing else to say to a shard
         seq = self.entries.seq
-        if seq < message.seq or seq == 0:
+        if seq < message.seq or seq == 0 or self._is_unfit:
             return Handled([Behind(message.number, seq)], [])
         answer = self.entries.answer(message.question)
         return Handled([Told(message.number, seq, self.entries.table, answer)], [])
@@ -62,7 +73,7 @@ class Shard:
     def _apply(self, write: Apply) -> Handled:
         """Apply the next write; one that came before is only answered, a later one has to wait."""
         seq = self.entries.seq
-        follows = write.seq == seq + 1
+        follows = write.seq == seq + 1 and write.before == self.entries.mark and seq > 0
         if follows or (seq == 0 and self.entries.begins_with(write.effects)):
-            return Handled([Applied(write.seq)], [write])
-        return Handled([Applied(seq)], [])
+            return Handled([Applied(write.seq, write.mark, write.asked)], [write])
+        return Handled([Applied(seq, self.entries.mark, write.asked)], [])

@@ -14,21 +14,25 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from everhash.cluster.effects import (
-    Common,
-    Part,
-    Start,
-    read_common,
-    read_effects,
-    read_part,
-)
+from everhash.cluster.effects import Common, Part, Start
+from everhash.cluster.effects_reading import check_arrivals, read_common, read_effects, read_part
+from everhash.cluster.messages import Apply
 from everhash.cluster.moved import Moved
 from everhash.cluster.shard_index import ShardIndex
+from everhash.cluster.shard_state import (
+    STATE,
+    ShardState,
+    check_effects,
+    check_refreshed,
+    pack_state,
+    read_state,
+)
 from everhash.collection.attachments import at_places, cleared_at
 from everhash.collection.changeset import Changeset
 from everhash.collection.collection import Collection
 from everhash.collection.formats import Lesson
 from everhash.collection.loading import fresh_about
+from everhash.collection.part_arrays import array_of, require
 from everhash.collection.pieces import many_small, pieces_of
 from everhash.index.arrays import Counts, Floats
 from everhash.index.export import LabelChange
@@ -37,23 +41,24 @@ from everhash.index.index import Index
 from everhash.learn.following import follow
 from everhash.learn.growing import GrowingArray
 from everhash.learn.hasher import OnlineHasher
-from everhash.store.parts import PartKey, about_of, pack
+from everhash.store.parts import PartKey, pack
 from everhash.store.store import Store
 from everhash.store.transaction import Transaction
 from everhash.stream import Labels
 from everhash.wire.ids import IdList
 
 OPTIONS = {"coding": "home", "keep_features": "all", "certify": True, "likeness": True}
-STATE = PartKey("shard", 0)
 PART_ENTRIES = 65_536
 
 
-class ShardState(NamedTuple):
-    """What a shard knows besides its entries."""
+class Effects(NamedTuple):
+    """A write that was read and checked, to be applied."""
 
-    seq: int = 0
-    table: int = 0
-    arrived: int = 0
+    seq: int
+    mark: str
+    common: Common | None
+    """None if the write only counts."""
+    part: Part
 
 
 class ShardCollection(Collection):
@@ -71,13 +76,14 @@ class ShardCollection(Collection):
             self._read_state()
 
     @classmethod
-    def begin(cls, path: Path | None, seq: int, start: Start, durability: str) -> ShardCollection:
-        """Create the file of a new shard."""
+    def begin(
+        cls, path: Path | None, write: Apply, start: Start, durability: str
+    ) -> ShardCollection:
+        """Create the file of a new shard, given the write that it begins with."""
+        state = ShardState(write.seq, start.table, start.arrived, mark=write.mark)
         about = {**fresh_about(dict(OPTIONS)), "model_bytes": len(start.model)}
         parts = pieces_of("model", start.model) | pieces_of("mapping", start.mapping)
-        parts[STATE] = _pack_state(ShardState(seq, start.table, start.arrived))
-        if path is not None:
-            path.unlink(missing_ok=True)
+        parts[STATE] = pack_state(state)
         collection = cls(Store.create(path, about, parts, durability=durability))
         if start.direction.any():
             with collection._writing(refreshing=True) as call:
@@ -88,17 +94,30 @@ class ShardCollection(Collection):
     @classmethod
     def open_shard(cls, path: Path, durability: str) -> ShardCollection:
         """Open the file of a shard."""
-        return cls(Store.open(path, durability=durability))
+        store = Store.open(path, durability=durability)
+        try:
+            return cls(store)
+        except BaseException:
+            store.close()
+            raise
 
     def _read_state(self) -> None:
-        store = self._store
-        if STATE in store.parts:
-            self.state = ShardState(**about_of(store.read(STATE), STATE))
+        store, places = self._store, self._shard_index.arrived
+        require(STATE in store.parts, STATE, "it is missing: this is no file of a shard")
+        self.state = read_state(store.read(STATE))
+        check_refreshed(store.about["refreshed"])
         for start in store.starts("arrivals"):
-            part = store.read(PartKey("arrivals", start))["arrivals"]
+            key = PartKey("arrivals", start)
+            require(start == len(self.arrivals), key, "it does not start where it should")
+            part = array_of(store.read(key), "arrivals", key, np.int64, (store.parts[key].rows,))
             self.arrivals.grow_to(start + len(part))
             self.arrivals.rows[start:] = part
         self._written = len(self.arrivals)
+        key, rows = PartKey("arrivals", 0), self.arrivals.rows
+        require(len(rows) == places, key, f"{len(rows)} numbers of arrival for {places} entries")
+        check_arrivals(rows, key)
+        arrived = self.state.arrived
+        require(int(rows.max(initial=-1)) < arrived, key, "more entries than have arrived")
 
     @property
     def _shard_index(self) -> ShardIndex:
@@ -141,19 +160,25 @@ class ShardCollection(Collection):
 
     # Applying writes
 
-    def apply(self, seq: int, effects: bytes | None) -> None:
+    def read(self, write: Apply) -> Effects:
+        """Read a write and check it against what the shard has; nothing changes."""
+        if write.effects is None:
+            return Effects(write.seq, write.mark, None, Part())
+        first, second = read_effects(write.effects)
+        common = read_common(first, self._follower)
+        part = read_part(second, self._follower.n_features_in_) if second else Part()
+        check_effects(part, common, self)
+        return Effects(write.seq, write.mark, common, part)
+
+    def apply(self, effects: Effects) -> None:
         """Apply a write; when this returns, the file has it. One without effects only counts."""
-        if effects is None:
-            with self._writing(refreshing=True) as call:
-                call.begin().also = self._write_state
-                self.state = self.state._replace(seq=seq)
-            return
-        first, second = read_effects(effects)
+        seq, mark, common, part = effects
         with self._writing(refreshing=True) as call:
-            common = read_common(first, self._follower)
-            part = read_part(second) if second else Part()
             changes = call.begin()
             changes.also = self._write_state
+            if common is None:
+                self.state = self.state._replace(seq=seq, mark=mark)
+                return
             self._sum_existing(changes, part)
             self._remove(changes, part.removed)
             self._follow(changes, common)
@@ -163,11 +188,12 @@ class ShardCollection(Collection):
             if part.added is not None:
                 self._add_moved(changes, part.added)
             self._finish(changes, common)
-            self.state = ShardState(seq, common.table, common.arrived)
+            refreshed = seq if common.refresh else self.state.refreshed
+            self.state = ShardState(seq, common.table, common.arrived, refreshed, mark)
 
     def _write_state(self, change: Transaction) -> None:
         """Write what the file has besides that of a collection."""
-        change.put(STATE, 0, _pack_state(self.state))
+        change.put(STATE, 0, pack_state(self.state))
         arrivals, written = self.arrivals.rows, self._written
         if len(arrivals) > written:
             new = arrivals[written:]
@@ -284,9 +310,8 @@ class ShardCollection(Collection):
     # What is in the file
 
     def stats(self) -> dict[str, Any]:
-        """Return counts, sizes and versions of this shard."""
-        return {**super().stats(), **self.state._asdict()}
-
-
-def _pack_state(state: ShardState) -> bytes:
-    return pack({}, state._asdict())
+        """Return counts, sizes and versions of this shard, and which write refreshed it last."""
+        stats, state = super().stats(), self.state
+        if stats["last_refresh"] is not None:
+            stats["last_refresh"] = {**stats["last_refresh"], "write": state.refreshed}
+        return {**stats, "seq": state.seq, "table": state.table, "arrived": state.arrived}

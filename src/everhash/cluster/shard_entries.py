@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from everhash.cluster.effects import kind_of, read_start
+from everhash.cluster.effects import Start
+from everhash.cluster.effects_reading import HERE, kind_of, read_start
 from everhash.cluster.messages import Apply
 from everhash.cluster.moved import Labelling, Moved, pick
 from everhash.cluster.placement import slots_of
@@ -34,10 +35,11 @@ from everhash.cluster.questions import (
     Search,
     ShardContents,
 )
-from everhash.cluster.shard_collection import ShardCollection
+from everhash.cluster.shard_collection import Effects, ShardCollection
 from everhash.collection.attachments import blobs_at
-from everhash.collection.formats import pack_mapping
-from everhash.errors import EverhashError, InputError
+from everhash.collection.formats import pack_mapping, read_mapping
+from everhash.collection.part_arrays import require
+from everhash.errors import CollectionFileError, EverhashError, InputError, ModelFileError
 from everhash.index.arrays import Counts
 from everhash.index.columns import REMOVED
 from everhash.index.index import Index
@@ -48,9 +50,18 @@ from everhash.index.ways.query import Query
 from everhash.index.ways.way import Scope
 from everhash.learn.following import FollowingLearner
 from everhash.learn.hasher import OnlineHasher
+from everhash.peers.model_file import hasher_from_bytes
+from everhash.store.parts import DAMAGED, unpack
 from everhash.wire.ids import as_ids
 
 log = logging.getLogger(__name__)
+
+
+class Ready(NamedTuple):
+    """A write that can be carried out."""
+
+    write: Apply
+    effects: Start | Effects
 
 
 class ShardEntries:
@@ -73,6 +84,11 @@ class ShardEntries:
         return 0 if self.collection is None else self.collection.state.seq
 
     @property
+    def mark(self) -> str:
+        """The mark of that write."""
+        return "" if self.collection is None else self.collection.state.mark
+
+    @property
     def table(self) -> int:
         """Version of the table of shards after it."""
         return 0 if self.collection is None else self.collection.state.table
@@ -81,13 +97,24 @@ class ShardEntries:
         """Whether an empty shard may begin with these effects."""
         return effects is not None and kind_of(effects) == "start"
 
-    def carry_out(self, write: Apply) -> None:
-        """Put a write on the storage, and into memory."""
+    def read(self, write: Apply) -> Ready:
+        """Read a write, with everything in it checked; nothing changes.
+
+        Raises:
+            CollectionFileError: it cannot be applied.
+        """
         if self.collection is None:
-            start = read_start(write.effects)
-            self.collection = ShardCollection.begin(self._path, write.seq, start, self._durability)
+            return Ready(write, _read_start(write.effects))
+        return Ready(write, self.collection.read(write))
+
+    def carry_out(self, ready: Ready) -> None:
+        """Put a write on the storage, and into memory."""
+        write, effects = ready
+        if isinstance(effects, Start):
+            self.collection = ShardCollection.begin(self._path, write, effects, self._durability)
         else:
-            self.collection.apply(write.seq, write.effects)
+            assert self.collection is not None  # noqa: S101 - `read` was given by it
+            self.collection.apply(effects)
 
     def close(self) -> None:
         """Close the file."""
@@ -106,6 +133,22 @@ class ShardEntries:
         except Exception as error:  # what a client asks must not end the shard
             log.exception("a question fails")
             return InputError(f"{type(error).__name__}: {error!s:.200}")
+
+
+def _read_start(data: bytes) -> Start:
+    """Read what a shard begins with, and check that a shard can."""
+    start = read_start(data)
+    try:
+        hasher = hasher_from_bytes(start.model, "model")
+    except ModelFileError as error:
+        raise CollectionFileError(f"{HERE}: {error.message_template}", hint=DAMAGED) from None
+    follows = isinstance(hasher, OnlineHasher) and isinstance(hasher._learner, FollowingLearner)
+    require(follows, HERE, "a shard begins with a model that follows")
+    require(len(start.direction) == hasher.n_features_in_, HERE, "its direction does not fit")
+    if start.mapping:
+        shape = (hasher.bits, hasher.n_features_in_)
+        read_mapping(unpack(start.mapping, HERE), HERE, shape)
+    return start
 
 
 def _answer(collection: ShardCollection, question: Any) -> Any:

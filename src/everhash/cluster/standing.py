@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from everhash.cluster.asking import Answered
 from everhash.cluster.collection import ClusterCollection
-from everhash.cluster.lead import Replica
 from everhash.cluster.messages import Ask, Behind, Told
 from everhash.cluster.questions import Call
+from everhash.cluster.writes import Replica
 
 SECONDS = 5.0
 """How long a copy may take to answer."""
@@ -39,7 +40,7 @@ def copies_of(collection: ClusterCollection) -> list[CopyStanding]:
     return [_standing(one, told.get(one), newest) for one in replicas]
 
 
-def _standing(replica: Replica, told: Told | Behind | None, newest: int) -> CopyStanding:
-    behind = None if told is None else max(0, newest - told.seq)
+def _standing(replica: Replica, told: Answered | None, newest: int) -> CopyStanding:
+    behind = max(0, newest - told.seq) if isinstance(told, Told | Behind) else None
     entries = told.answer["entries"] if isinstance(told, Told) else None
     return CopyStanding(replica.shard, replica.copy, entries, behind)
