@@ -18,6 +18,8 @@ test: $(DEV)
 
 test-all: test
 	$(PYTEST) -m slow
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m everhash.kernels
+	NUMBA_BOUNDSCHECK=1 $(PYTEST) -m "not slow" tests/unit/kernels tests/unit/index tests/contracts/test_index.py
 
 # fresh cases from every test that draws: make fuzz MINUTES=10, SEED=... to draw the same again
 MINUTES ?= 10

@@ -1,4 +1,4 @@
-"""Memory from `np.empty` and `np.empty_like` is filled with a sentinel, so that a test sees its use.
+"""Memory from `np.empty` and `np.empty_like` holds a sentinel, so that a test sees its use.
 
 Such memory often holds zeros, or what an earlier call left there: code that reads it before it
 writes it mostly looks right. Here it holds NaN, -6510615555426900571 or the bytes 0xA5 instead.
@@ -50,11 +50,11 @@ FILLING = _filling_numpy()
 def fill_everywhere() -> None:
     """Give all modules of everhash that are loaded the copy, but those of compiled kernels."""
     for name, module in list(sys.modules.items()):
-        if name.startswith("everhash") and getattr(module, "np", None) is np:
-            if not name.startswith(COMPILED) or name.endswith("reference"):
-                module.np = FILLING  # type: ignore[attr-defined]
+        mine = name.startswith("everhash") and getattr(module, "np", None) is np
+        if mine and (not name.startswith(COMPILED) or name.endswith("reference")):
+            module.np = FILLING  # type: ignore[attr-defined]
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:  # noqa: ARG001 - pytest calls it so
+def pytest_runtest_setup(item: pytest.Item) -> None:
     """Look again before each test: some modules are loaded when they are first used."""
     fill_everywhere()

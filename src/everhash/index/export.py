@@ -1,4 +1,7 @@
-"""An index as plain columns: the only door through which files write it and rebuild it."""
+"""An index as plain columns: files are written from them, and an index is rebuilt from them.
+
+Features do not come this way: they go to where `Index(features=...)` keeps them.
+"""
 
 from __future__ import annotations
 

@@ -17,11 +17,14 @@ from everhash.learn.trust import prior_trust
 
 @runtime_checkable
 class Hasher(Protocol):
-    """Hash functions and labels, as `Index(hasher)` uses them; it calls nothing else.
+    """Hash functions and labels: all that `Index(hasher)` needs.
 
     `OnlineHasher` and all methods of `everhash.peers` keep this protocol, and so may a class of
-    your own. A hasher never sees an index, and an index never trains a hasher: they meet in
-    `freeze`, the functions that stored bits are computed with, and in `versions_`, which says how
+    your own. Of the hashers of this package an index also asks how likely labels are, how far words
+    may be trusted, and how often functions were solved anew. A class of your own is not asked: its
+    probabilities are 0, so a search by meaning, which is the default, ranks by likeness alone.
+
+    A hasher never sees an index, and an index never trains a hasher: they meet in `freeze`, the functions that stored bits are computed with, and in `versions_`, which says how
     often each function has changed, so that an index re-encodes only the bits that went stale.
 
     A collection asks for more: it writes its hasher to its file, so `everhash.create` takes only

@@ -34,7 +34,7 @@ class Postings:
     Appending a place after all others of its label, or removing one, never moves the rest:
     amortised O(1) and O(log n). An older place goes to a short second list of its label, which is
     merged when it outgrows the square root of the first. A posting costs 4 bytes, with the slack of
-    doubling 6 to 12, and an entry 2 more for the number of its labels.
+    doubling 6 to 12, and an entry 4 more for the number of its labels.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Postings:
         self._counts: Counts = np.zeros(3, np.int64)
         """Slots of the arena in use, entries, entries with several labels."""
         self._live: Counts = np.zeros(0, np.int64)
-        self._labels_of: NDArray[np.uint16] = np.zeros(0, np.uint16)
+        self._labels_of: NDArray[np.uint32] = np.zeros(0, np.uint32)
         self._postings = self._dead = 0
 
     def __len__(self) -> int:
@@ -222,7 +222,7 @@ class Postings:
             self._runs = np.concatenate([self._runs, np.zeros((2 * more, 3), np.int64)])
         more = max(n_places, 2 * len(self._labels_of)) - len(self._labels_of)
         if n_places > len(self._labels_of):
-            self._labels_of = np.concatenate([self._labels_of, np.zeros(more, np.uint16)])
+            self._labels_of = np.concatenate([self._labels_of, np.zeros(more, np.uint32)])
 
     def _rebuild(self, coming: Counts) -> None:
         """Drop removed places, merge second lists, and make room for postings of these labels."""

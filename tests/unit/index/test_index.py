@@ -334,10 +334,13 @@ def test_pages_are_the_entries_in_order_of_arrival(
         assert found == [name for name in expected if start <= int(name[1:]) < stop]
 
 
-def test_pages_that_cannot_be_are_refused(index: Index) -> None:
-    for start, limit in ((-1, 5), (0, 0)):
-        with pytest.raises(OptionError, match="at least"):
-            index.page(start, limit)
+@pytest.mark.parametrize("bad", [-1, "x", 1.0, True, b"1"])
+@pytest.mark.parametrize("name", ["start", "limit", "stop"])
+def test_pages_that_cannot_be_are_refused(index: Index, name: str, bad: Any) -> None:
+    with pytest.raises(OptionError, match=f"{name} must be a whole number of at least"):
+        index.page(**{name: bad})
+    with pytest.raises(OptionError, match="limit must be"):
+        index.page(0, 0)
 
 
 @pytest.mark.parametrize("by", ["asymmetric", "hamming"])

@@ -184,3 +184,15 @@ def test_nothing_is_found_in_nothing(floats: bool) -> None:
     got = Postings().nearest(distances, 4)
     assert (got.places == -1).all()
     assert Postings().within(distances, 10).offsets.tolist() == [0, 0, 0]
+
+
+def test_an_entry_may_have_more_labels_than_two_bytes_count() -> None:
+    n = 2**16 + 1
+    postings = Postings()
+    postings.append(np.arange(n), np.zeros(n, np.int64))
+    postings.append(np.arange(2), np.ones(2, np.int64))
+    assert len(postings) == 2
+    assert postings.remove(n - 1, 0)
+    assert len(postings) == 2, "the first has 65,536 labels left"
+    found = postings.nearest(np.arange(n)[None], 2)
+    assert found.places.tolist() == [[0, 1]]

@@ -151,3 +151,70 @@ def test_numba_cache_dir_is_respected_and_left_as_it_was(package: Path, tmp_path
     assert told.folder.is_relative_to(named)
     assert told.config == repr(str(named))
     assert run(package).config == "''"
+
+
+LOCK = """
+import sys
+from pathlib import Path
+from everhash.kernels import disk_cache
+with disk_cache.one_compiler_at_a_time():
+    for base in map(Path, sys.argv[1:]):
+        for lock in base.rglob("*.lock"):
+            found = lock.stat(), lock.parent.stat()
+            print(lock.parent, *(oct(each.st_mode & 0o777) for each in found))
+"""
+
+
+def locked(package: Path, home: str, temporary: Path) -> list[str]:
+    """Return folder and modes of the lock that a new process holds."""
+    environ = os.environ | {"PYTHONPATH": str(package.parents[1]), "HOME": home}
+    command = [sys.executable, "-c", LOCK, home, str(temporary)]
+    environ["TMPDIR"] = str(temporary)
+    done = subprocess.run(command, env=environ, check=True, capture_output=True, text=True)
+    return done.stdout.split()
+
+
+def test_the_lock_is_where_nobody_else_can_hold_it(package: Path, tmp_path: Path) -> None:
+    home, temporary = tmp_path / "home", tmp_path / "shared"
+    for folder in (home, temporary):
+        folder.mkdir(mode=0o777)
+    own = str(home / ".cache" / "everhash" / "locks")
+    assert locked(package, str(home), temporary) == [own, "0o600", "0o700"]
+    nowhere = str(package / "__init__.py")  # a file: there is no folder in it, not even for root
+    shared = temporary / f"everhash-locks-{os.getuid()}"
+    assert locked(package, nowhere, temporary) == [str(shared), "0o600", "0o700"]
+    shutil.rmtree(shared)
+    (temporary / "elsewhere").mkdir()
+    shared.symlink_to(temporary / "elsewhere")  # somebody was here first
+    left, *modes = locked(package, nowhere, temporary)
+    assert modes == ["0o600", "0o700"]
+    assert Path(left).name not in (shared.name, "elsewhere")
+
+
+# Reads beyond a row, in memory that is there all the same.
+BEYOND = """
+import numpy as np
+from everhash.kernels.compiling import kernel
+
+__all__ = ["answer"]
+
+@kernel("i8()")
+def answer():
+    row = np.zeros(8, np.int64)[:2]
+    total = 0
+    for i in range(3):
+        total += row[i]
+    return total
+"""
+
+
+def test_checked_kernels_are_kept_apart_and_raise_beyond_an_array(package: Path) -> None:
+    (package / "refresh.py").write_text(BEYOND)
+    assert run(package)[:2] == ("compiled", "0")
+    for _ in range(2):  # compiled, then from the cache
+        with pytest.raises(subprocess.CalledProcessError) as raised:
+            run(package, NUMBA_BOUNDSCHECK="1")
+        assert "IndexError" in raised.value.stderr
+    assert run(package)[:2] == ("cached", "0"), "these are still there"
+    kept = [folder.name.split("-")[0] for folder in (package / "__pycache__").glob("*-*")]
+    assert sorted(kept) == ["checked", "kernels"]

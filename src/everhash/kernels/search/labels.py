@@ -113,7 +113,7 @@ def insert(runs: Ints, label: int, place: int, arena: Arena, used: Ints) -> bool
     return True
 
 
-@kernel("i8(i8[::1], i8[::1], i8, i8[:, ::1], i4[::1], i8[::1], i8[::1], u2[::1])")
+@kernel("i8(i8[::1], i8[::1], i8, i8[:, ::1], i4[::1], i8[::1], i8[::1], u4[::1])")
 def insert_postings(
     labels: Ints,
     places: Ints,
@@ -122,7 +122,7 @@ def insert_postings(
     arena: Arena,
     counts: Ints,
     live: Ints,
-    labels_of: NDArray[np.uint16],
+    labels_of: NDArray[np.uint32],
 ) -> int:
     """Insert pairs done, done + 1, ...; return how many are done when the arena is full, or all.
 
