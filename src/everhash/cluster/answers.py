@@ -27,6 +27,7 @@ REFUSALS: dict[str, type[EverhashError]] = {
         errors.OptionError,
         errors.IdError,
         errors.DuplicateIdError,
+        errors.LabelConflictError,
         errors.StaleCodesError,
         errors.LimitError,
         errors.TooLargeError,
