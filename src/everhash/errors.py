@@ -23,7 +23,7 @@
     │   ├── DiskFullError               no space left on the disk
     │   ├── LockedError                 another process writes to the collection
     │   ├── ReadOnlyError               a write to a collection opened for reading
-    │   └── ClosedError                 a call to a collection that was closed
+    │   └── ClosedError                 a call to a collection that was closed, or before a fork
     ├── ServiceError (ConnectionError)  a service that cannot be reached, or fails to answer
     └── DataMissingError (FileNotFoundError)          a dataset that is not on this machine
 
@@ -251,7 +251,7 @@ class ReadOnlyError(StoreError):
 
 
 class ClosedError(StoreError):
-    """A call to a collection after `close`."""
+    """A call to a collection after `close`, or in a child of the process that opened it."""
 
 
 class ServiceError(EverhashError, ConnectionError):

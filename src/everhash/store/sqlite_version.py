@@ -26,7 +26,7 @@ def has_wal_reset_bug(version: str = VERSION) -> bool:
     >>> [has_wal_reset_bug(each) for each in ("3.40.1", "3.44.6", "3.49.2", "3.51.2", "3.51.3")]
     [True, False, True, True, False]
     """
-    major, minor, patch = (int(number) for number in [*version.split("."), "0"][:3])
+    major, minor, patch = (int(number) for number in [*version.split("."), "0", "0"][:3])
     if (major, minor) in BACKPORTS:
         return patch < BACKPORTS[major, minor]
     return (major, minor, patch) < FIXED

@@ -175,6 +175,7 @@ class Store:
         page = int(connection.execute("PRAGMA page_size").fetchone()[0])
         # no other connection writes the log back: two at once could damage the file
         connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_BYTES // page}")
+        connection.execute("SELECT 1 FROM head").fetchone()  # the log is there from now on
 
     @property
     def connection(self) -> sqlite3.Connection:

@@ -58,7 +58,7 @@ def test_an_earlier_file_beside_a_newer_log_is_refused(
     shutil.copy(tmp_path / "s-wal", tmp_path / "earlier-wal")
     newest = killed(store, tmp_path, "newest")
     store.close()
-    with pytest.raises(CollectionFileError, match="earlier is older than .*earlier-wal"):
+    with pytest.raises(CollectionFileError, match=r"earlier is older than .*earlier-wal"):
         Store.open(earlier)
     sound = Store.open(newest)
     assert sound.commit == 40
@@ -94,7 +94,7 @@ def test_what_is_changed_while_open_is_found_before_a_write_is_acknowledged(
     harm(Path(f"{path}{ending}"))
     left = {file: file.read_bytes() for file in (path, Path(f"{path}-wal")) if file.exists()}
     for _ in range(2):
-        with pytest.raises(StoreError, match="changed by somebody else|gone, or another file"):
+        with pytest.raises(StoreError, match=r"changed by somebody else|gone, or another file"):
             write(store, 9)
     assert store.commit == 4
     store.close()

@@ -119,8 +119,10 @@ def test_a_commit_of_somebody_else_is_found_before_anything_is_written(
 
 @pytest.mark.parametrize(
     ("version", "bug"),
-    [("3.7.0", True), ("3.44.5", True), ("3.44.6", False), ("3.45.0", True), ("3.50.6", True)]
-    + [("3.50.7", False), ("3.51.2", True), ("3.51.3", False), ("3.53.0", False), ("4.0", False)],
+    [
+        *(("3.7.0", True), ("3.44.5", True), ("3.44.6", False), ("3.45.0", True), ("3.50.6", True)),
+        *(("3.50.7", False), ("3.51.2", True), ("3.51.3", False), ("3.53.0", False), ("4", False)),
+    ],
 )
 def test_versions_with_the_wal_reset_bug_are_known(version: str, bug: bool) -> None:
     assert has_wal_reset_bug(version) is bug
