@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Lose the power as often as the command line says; return how many violations there were."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--states", type=int, default=200, help="of each thing that is done")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="draws states")
     parser.add_argument("--calls", type=int, default=CALLS, help="of the script")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="these parts only")
     options = parser.parse_args(arguments)

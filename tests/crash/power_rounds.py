@@ -14,8 +14,8 @@ from tests.crash.recording import Recorder
 from tests.crash.script import Script, use_small_parts, write_script
 from tests.crash.vfs import put_below
 
-LOG = 200_000
-"""Bytes at which the log is written back."""
+SCRIPT, LOG = 0, 200_000
+"""Seed of a script whose first 26 calls are of all kinds; bytes at which its log goes back."""
 AGAIN, FURTHER = 4, 2
 """Of what is left, so many folders of a setting are opened, and so many calls made, to be lost."""
 
@@ -37,7 +37,7 @@ def lose_all(folder: str, part: str, states: int, seed: int, calls: int) -> dict
     recorder, rng, outcome = Recorder(), random.Random(f"{seed} {part}"), Outcome()
     put_below(recorder)
     use_small_parts(log=LOG)
-    script = write_script(calls, seed=seed)
+    script = write_script(calls, seed=SCRIPT)
     if part == "others":
         for number, case in enumerate(others(script)):
             outcome.add(lose(recorder, case, Path(folder, str(number)), states, rng).outcome)
