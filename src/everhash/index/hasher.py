@@ -24,8 +24,9 @@ class Hasher(Protocol):
     may be trusted, and how often functions were solved anew. A class of your own is not asked: its
     probabilities are 0, so a search by meaning, which is the default, ranks by likeness alone.
 
-    A hasher never sees an index, and an index never trains a hasher: they meet in `freeze`, the functions that stored bits are computed with, and in `versions_`, which says how
-    often each function has changed, so that an index re-encodes only the bits that went stale.
+    A hasher never sees an index, and an index never trains a hasher: they meet in `freeze`, the
+    functions that stored bits are computed with, and in `versions_`, which says how often each
+    function has changed, so that an index re-encodes only the bits that went stale.
 
     A collection asks for more: it writes its hasher to its file, so `everhash.create` takes only
     the hashers of this package.
