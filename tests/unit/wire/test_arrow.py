@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -244,7 +245,7 @@ def bits(n: int) -> Any:
 
 
 TEXT = "a" * (4 << 20)
-BOMBS = {
+BOMBS: dict[str, Callable[[], Any]] = {
     "a long label that rows share": lambda: as_json("label", shared_by(100, f'"{TEXT}"')),
     "a long id that rows share": lambda: as_json("id", shared_by(100, f'"{TEXT}"')),
     "a plain label that rows share": lambda: {
