@@ -11,10 +11,11 @@ from everhash.cluster.collection import ClusterCollection
 from everhash.cluster.importing import begin_from, send_entries
 from everhash.cluster.lead import RESEND
 from everhash.cluster.lead_file import LeadFile
-from everhash.cluster.messages import Ask
+from everhash.cluster.messages import Ask, Unfit
 from everhash.cluster.processes import LeadProcess, ShardProcess
 from everhash.cluster.writes import Replica
 from everhash.collection.collection import Collection
+from everhash.errors import EverhashError
 from everhash.learn.hasher import OnlineHasher
 
 
@@ -45,6 +46,16 @@ class InProcess:
         self.shards: dict[Replica, ShardProcess] = {}
         self._settle()
 
+    @classmethod
+    def opened(cls, folder: Path) -> InProcess:
+        """Start members from their files."""
+        members = cls.__new__(cls)
+        members._folder, members._now, members.shards = folder, 1.0, {}
+        members._durability = "none"
+        members.copies = LeadFile.copies_in(folder / "lead.ever")
+        members.restart(close=False)
+        return members
+
     def _shard(self, replica: Replica) -> ShardProcess:
         if replica not in self.shards:
             path = None
@@ -59,7 +70,12 @@ class InProcess:
         if close:
             self.close()
         self.shards = {}
-        self.lead = LeadProcess(LeadFile.open(self._folder / "lead.ever", self._durability))
+        file = LeadFile.open(self._folder / "lead.ever", self._durability)
+        try:
+            self.lead = LeadProcess(file)
+        except BaseException:
+            file.close()
+            raise
         self._settle()
 
     def _settle(self) -> None:
@@ -74,9 +90,16 @@ class InProcess:
             if not isinstance(to, Replica):
                 answer = message
                 continue
-            told = self._shard(to).handle(message, self._now)
+            told = self._told(to, message)
             messages.extend(self.lead.handle(to, told, self._now))
         return answer
+
+    def _told(self, replica: Replica, message: Any) -> Any:
+        """Return what a shard answers, or why its file cannot be opened."""
+        try:
+            return self._shard(replica).handle(message, self._now)
+        except EverhashError as error:
+            return Unfit(error)
 
     def tell_lead(self, message: Any, seconds: float) -> Any:  # noqa: ARG002 - it answers at once
         """See `Members`."""
@@ -90,7 +113,7 @@ class InProcess:
         seconds: float,  # noqa: ARG002 - they answer at once
     ) -> dict[Replica, Answered]:
         """See `Members`."""
-        return {one: self._shard(one).handle(ask, 0.0) for one, ask in asked.items()}
+        return {one: self._told(one, ask) for one, ask in asked.items()}
 
     def close(self) -> None:
         """Close all files."""
@@ -99,9 +122,9 @@ class InProcess:
             shard.close()
 
 
-def on_cluster(members: InProcess) -> ClusterCollection:
+def on_cluster(members: InProcess, patience: float = 20) -> ClusterCollection:
     """Return the collection that members in this process keep."""
-    return ClusterCollection(Asker(members, partial=False, patience=20), "a cluster")
+    return ClusterCollection(Asker(members, partial=False, patience=patience), "a cluster")
 
 
 def imported(collection: Collection, folder: Path | None = None, shards: int = 3) -> Any:

@@ -145,9 +145,9 @@ class LeadFile:
                 key = PartKey("answer", seq)
                 request, answer = read_answer(store.read(key), key)
                 answers[request] = (seq, answer)
-        for one, other in zip(records, [*records[1:], None], strict=True):
-            follows = one.mark == (mark if other is None else other.before)
-            require(follows, "record parts", "they are not of one history")
+        marks = [*(record.before for record in records[1:]), mark]
+        follow = all(one.mark == after for one, after in zip(records, marks, strict=False))
+        require(follow, "record parts", "they are not of one history")
         return Lead(decider, state.seq, records, answers, self.copies, mark)
 
     def state(self) -> LeadState:
