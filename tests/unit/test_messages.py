@@ -54,7 +54,7 @@ EXCEPTIONS = {
     ("sources/csvs.py", "header line"): "a CSV has a header too",
     ("client/address.py", "`everhash key`"): "nothing else makes keys",
     (
-        "cluster/opening.py",
+        "cluster/connecting.py",
         "`ray start --head`",
     ): "Ray is started by its own command, by nothing else",
     ("learn/stream_hasher.py", "load_hasher"): "a model's file is read in Python only",
