@@ -8,7 +8,7 @@
     │   ├── LabelError                  a value that cannot be a label, or y of another length
     │   ├── OptionError                 an option with an unknown or impossible value
     │   ├── IdError                     a value that cannot be an id
-    │   ├── DuplicateIdError            an id that an entry has, or had
+    │   ├── DuplicateIdError            an id that an entry has already, or given twice
     │   ├── StaleCodesError             codes of another version of the mapping
     │   ├── LabelConflictError          an entry with other labels than the caller expects
     │   └── LimitError                  more labels, features, bits or results than supported
@@ -29,9 +29,10 @@
 
 `message` says what was expected and what was given, `hint` what to do. Their templates may name
 calls and options as `everhash.places` describes; `told` writes them for the place where they are
-read. A call that raises one has changed nothing, with one exception: after a `ServiceError` a write
-may have been applied, as a whole. `EXIT_CODES` maps each class to the exit status of the command
-line.
+read. A call that raises one has changed nothing, with two exceptions, both over HTTP: after a
+`ServiceError` a write may have been applied, and a write of more than one request takes is sent in
+several, of which those before the error stay. The hint says so.
+`EXIT_CODES` maps each class to the exit status of the command line.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ class IdError(InputError):
 
 
 class DuplicateIdError(InputError):
-    """An id that an entry already has."""
+    """An id that an entry already has, or that was given twice."""
 
     carries = ("id",)
 

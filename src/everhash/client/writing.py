@@ -211,7 +211,6 @@ def _applied(rows: int) -> Iterator[None]:
         yield
     except EverhashError as error:
         if rows:
-            error.hint_template = (
-                f"{error.hint_template}; the first {rows} were applied before".lstrip("; ")
-            )
+            hint = error.hint_template.removesuffix("nothing was added").rstrip("; ")
+            error.hint_template = f"{hint}; the first {rows} were applied before".lstrip("; ")
         raise

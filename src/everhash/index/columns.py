@@ -1,4 +1,7 @@
-"""The columns that every entry has, by place. A new field of entries is a line in `COLUMNS`."""
+"""The columns that every entry has, by place.
+
+A new one begins with a line in `COLUMNS`; docs/architecture.md says what else it touches.
+"""
 
 from __future__ import annotations
 

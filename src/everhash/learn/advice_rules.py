@@ -40,7 +40,7 @@ def choose(
 def _bits(k: int, *, given: bool) -> Choice:
     # `everhash bench run table1 --methods everhash`: CIFAR-10 GIST, docs/results/table1.md
     measured = (
-        "labelled entries score .620 mAP at 8 to 64 bits alike; unlabelled ones .269, .280, .294 "
+        "labelled entries score .624 mAP at 8 to 64 bits alike; unlabelled ones .270, .279, .293 "
         "and .300 at 8, 16, 32 and 64"
     )
     return Choice("bits", k, f"{'your choice: ' if given else ''}{measured} (CIFAR-10 GIST)")
@@ -58,19 +58,19 @@ def _cycle(labels: int, k: int, cycle: int | None, learner: str) -> Choice:
 
 
 def _learner(dim: int | None) -> Choice:
-    # `everhash bench run table2`, docs/results/table2.md: CLINC150 .943 against .891 by codeword
+    # `everhash bench run table2`, docs/results/table2.md: CLINC150 .942 against .899 by codeword
     if dim is not None and sums_bytes(dim, FEATURES) > MOST_SUMS:
         size = sums_bytes(dim, FEATURES) / 2**30
         return Choice(
             "learner",
             "sgd",
             f"the exact learner's sums would take {size:.1f} GiB at {dim} features; gradient "
-            "steps score .891 mAP where it scores .943 (CLINC150), and cannot forget or merge",
+            "steps score .899 mAP where it scores .942 (CLINC150), and cannot forget or merge",
         )
     return Choice(
         "learner",
         "exact",
-        "scores .943 mAP where gradient steps score .891 (CLINC150), in any order, and can forget "
+        "scores .942 mAP where gradient steps score .899 (CLINC150), in any order, and can forget "
         "and merge",
     )
 
@@ -136,7 +136,7 @@ def consider(labels: int, rows: int | None) -> tuple[str, ...]:
     )
     # `everhash bench run unseen`, docs/results/unseen.md
     found.append(
-        "labels that nobody has taught are found better by cosine (.853 mAP against .569, "
+        "labels that nobody has taught are found better by cosine (.836 mAP against .583, "
         "CLINC150): "
         "search those by likeness, or let each query choose by auto"
     )

@@ -132,7 +132,7 @@ def check_weights(options: Options, n_features: int, n_labels: int) -> None:
         raise LimitError(
             f"{width} bits of functions that see {seen} features: {width * seen} numbers, "
             f"at most {most} are supported",
-            hint="use fewer bits or fewer {option features}, or let more labels share a cycle",
+            hint="use fewer bits or fewer random features, or let more labels share a cycle",
         )
 
 

@@ -179,7 +179,6 @@ def test_rows_may_have_another_number_of_features(what: str) -> None:
         ("uniform codes", "FAISS flat", "faiss"),
         ("uniform codes", "usearch", "usearch"),
         ("clustered codes", "FAISS flat", "faiss"),
-        ("labelled entries", "FAISS flat", "faiss"),
     ],
 )
 def test_a_missing_peer_is_said_to_be_missing(

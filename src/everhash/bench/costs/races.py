@@ -120,7 +120,6 @@ CONTESTS: dict[str, Callable[[Task, int], Contest]] = {
     "search, uniform codes": lambda task, n: search.uniform(task.bits, n),
     "search, clustered codes": lambda task, n: search.clustered(task.bits, n),
     "search, real codes": lambda task, n: search.real(task.dataset, real_codes(task, n)),
-    "search, labelled entries": lambda task, n: search.labelled(task.bits, n, (n,)),
     "asymmetric search, clustered codes": lambda task, n: search.asymmetric(
         "clustered", make_clustered(task.bits, n)
     ),

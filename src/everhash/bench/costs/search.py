@@ -29,16 +29,13 @@ from everhash.bench.costs.codes import (
     load_faiss,
     make_clustered,
     make_uniform,
-    pack,
     signs_of,
 )
 from everhash.bench.costs.timing import MICROSECONDS
-from everhash.index.postings import Postings
 from everhash.index.segment import Segment
 
 SINGLES, FEW = 40, 20
 """Single queries a round, and queries at once for contestants that cannot take 1,000."""
-LABELS = 1000
 OURS, FLAT, IVF, USEARCH, PRODUCT, SUM = "everhash", "flat", "IVF", "usearch", "NumPy", "sum"
 
 
@@ -146,26 +143,6 @@ def asymmetric(name: str, codes: CodeSample) -> Contest:
     return Contest(about, us_and_product(codes, segment))
 
 
-def labelled(bits: int, n: int, sizes: tuple[int, ...]) -> Contest:
-    """Entries stored by label, n of them in our index; FAISS stores a codeword for each entry."""
-    rng, none = np.random.default_rng(4), np.zeros(n, np.int64)
-    codewords = pack(rng.random((LABELS, bits)) < 0.5)
-    margins = rng.standard_normal((QUERIES, 1, bits), dtype=np.float32)
-    queries, contestants, ours = pack(margins > 0), {}, f"{n:,}"
-    for size in sizes:
-        labels, lists = rng.integers(0, LABELS, size), Postings()
-        lists.append(labels, np.arange(size))
-        contestants[f"{size:,}"] = by_label(lists, codewords, queries)
-        if size == n:
-            words = codewords[labels]
-    label_cycles, homes = np.zeros(LABELS, np.int64), np.zeros(QUERIES, np.int64)
-    codes = CodeSample(bits, words, none, codewords, label_cycles, margins, homes)
-    contestants[ours] = contestants[ours]._replace(expected=expect_hamming(codes))
-    if load_faiss() is not None:
-        contestants[FLAT] = by_faiss(flat_index(words, bits), codes.home_words)
-    return Contest(f"{LABELS:,} labels, {bits} bits", contestants, ours)
-
-
 def describe(name: str, codes: CodeSample, segment: Segment) -> str:
     """Return a sentence about the codes: cycles, and the share of distinct ones."""
     distinct = segment.n_words / len(codes.words)
@@ -219,9 +196,3 @@ def by_product(margins: Floats, signs: Floats) -> Contestant:
         return np.argpartition(-margins[part] @ signs, most, axis=1)[:, :most]
 
     return Contestant(search, FEW)
-
-
-def by_label(lists: Postings, codewords: Words, queries: Words) -> Contestant:
-    """Return our contestant for labelled entries."""
-    cycles, bits = np.zeros(len(codewords), np.int64), 64 * codewords.shape[1]
-    return Contestant(lambda part: lists.nearest_hamming(codewords, cycles, queries[part], bits, K))

@@ -1,4 +1,7 @@
-"""The ways of searching by name. A new one is a file here with a `Way`, and a line below."""
+"""The ways of searching by name.
+
+A new one is a file here with a `Way`, and a line below; docs/architecture.md says what else.
+"""
 
 from __future__ import annotations
 
