@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -166,7 +166,7 @@ class Store:
                 self.load_listing()
             if not self.readonly:
                 self._prepare_to_write(connection)
-                self._watch = Watch(self._real, self.name, file, self._same_head)
+                self._watch = Watch(self._real, self.name, file, self._connection, self._head_row)
 
     def _prepare_to_write(self, connection: sqlite3.Connection) -> None:
         lift_limits(connection)
@@ -314,6 +314,9 @@ class Store:
         if self._syncer is not None:
             self._syncer.committed()
 
+    def _head_row(self) -> Head:
+        return self.head
+
     def check_unchanged(self) -> None:
         """Raise if somebody has changed the file or its log since the last transaction."""
         if self._watch is not None:
@@ -326,25 +329,8 @@ class Store:
 
     def _note(self) -> None:
         """Note after a transaction what the file and its log are now."""
-        if self._watch is not None and self._watch.remember():
-            self._note_base()
-
-    def _note_base(self) -> None:
-        """Note what the file has without its log, after SQLite has written the log back."""
-        with suppress(sqlite3.Error, MemoryError):
-            _, log, done = self.run("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-            self.based = self.commit if log == done else self.based
-        if self._watch is not None:
-            self._watch.remember()
-
-    def _same_head(self) -> bool:
-        """Whether another connection reads the head that was written last."""
-        with (
-            suppress(sqlite3.Error, MemoryError),
-            closing(FileConnection(self._real, readonly=True)) as other,
-        ):
-            return head_row(other.sqlite) == self.head
-        return False
+        if self._watch is not None and self._watch.remember() and self._watch.is_written_back():
+            self.based = self.commit
 
     def copy_to(self, path: Path) -> None:
         """Copy the last commit to another file, compactly. It appears whole or not at all.
@@ -405,6 +391,7 @@ class Store:
         connection, self._connection = self._connection, None
         syncer, self._syncer = self._syncer, None
         lock, self._lock = self._lock, None
+        watch, self._watch = self._watch, None
         try:
             if syncer is not None:
                 syncer.close()
@@ -413,20 +400,11 @@ class Store:
                 f"{self.name}: the last calls may not be on the disk: {error}"
             ) from None
         finally:
-            if connection is not None:
-                self._close(connection)
-            if lock is not None:
-                lock.release()
-
-    def _close(self, connection: FileConnection) -> None:
-        """Close the connection, writing the log back to a file that nobody else has changed."""
-        if self._watch is None:
-            connection.close()
-            return
-        watch, self._watch = self._watch, None
-        sound = watch.may_write_back
-        if sound:  # readers may go on, and leave the log as it is
-            with suppress(sqlite3.Error, MemoryError):
-                connection.sqlite.execute("PRAGMA busy_timeout = 0")
-                connection.sqlite.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        connection.close(keep_log=not (sound and watch.log_is_ours))
+            try:
+                if watch is not None:
+                    watch.close()
+                elif connection is not None:
+                    connection.close()
+            finally:
+                if lock is not None:
+                    lock.release()

@@ -8,12 +8,16 @@ compared, since systems and people touch files without changing them.
 from __future__ import annotations
 
 import os
+import sqlite3
 import zlib
 from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from everhash.errors import StoreError
+from everhash.store.creation import Head, head_row
+from everhash.store.file_connection import FileConnection
 
 FIRST_BYTES = 1 << 17
 """Of the file, where SQLite's header and our head are: these are compared."""
@@ -39,20 +43,26 @@ def look(path: Path) -> Look | None:
 
 
 class Watch:
-    """What a writer left of its file and its log.
+    """The connection of the one writer, and what it left of the file and its log.
 
     Args:
         path: of the file, no symbolic link.
         name: of the collection, for messages.
         file: a descriptor of the file that stays open.
-        same_head: tells whether the log, read anew, has the head that was written last.
+        connection: the writer's.
+        head: returns the head that was written last.
     """
 
     def __init__(
-        self, path: Path, name: Path | str, file: int, same_head: Callable[[], bool]
+        self,
+        path: Path,
+        name: Path | str,
+        file: int,
+        connection: FileConnection,
+        head: Callable[[], Head],
     ) -> None:
         self._path, self._log = path, path.with_name(path.name + "-wal")
-        self._name, self._file, self._same_head = name, file, same_head
+        self._name, self._file, self._connection, self._head = name, file, connection, head
         self._seen: Look | None = None
         self._seen_log: Look | None = None
         self._print = 0
@@ -86,28 +96,64 @@ class Watch:
         if self._file_differs():
             raise self._refusal(self._path)
 
-    @property
-    def log_is_ours(self) -> bool:
-        """Whether the log at its name is the one that SQLite has open."""
-        now, seen = look(self._log), self._seen_log
-        return now is None or seen is None or now[:2] == seen[:2]
+    def is_written_back(self) -> bool:
+        """Return whether the file has all that its log has; SQLite is asked to see to it."""
+        try:
+            with suppress(sqlite3.Error, MemoryError):
+                busy, log, done = self._checkpoint("PASSIVE")
+                return not busy and log == done
+            return False
+        finally:
+            self.remember()
 
-    @property
-    def may_write_back(self) -> bool:
-        """Whether the log still goes with the file, as far as SQLite has it open.
+    def close(self) -> None:
+        """Close the connection. The log is written back, if it still goes with the file.
 
-        One that was removed or replaced does: SQLite has the old one.
+        One that was removed or replaced does: SQLite has the old one open. Readers that go on do
+        not hold this up.
         """
-        gone = look(self._log) is None or not self.log_is_ours
-        return not self._file_differs() and (gone or not self._log_differs())
+        log, seen = look(self._log), self._seen_log
+        replaced = log is not None and seen is not None and log[:2] != seen[:2]
+        sound = not self._file_differs() and (log is None or replaced or not self._log_differs())
+        if sound:
+            with suppress(sqlite3.Error, MemoryError):
+                self._connection.sqlite.execute("PRAGMA busy_timeout = 0")
+                self._checkpoint("TRUNCATE")
+        self._connection.close(keep_log=replaced or not sound)
+
+    def _checkpoint(self, how: str) -> tuple[int, int, int]:
+        found: tuple[int, int, int] = self._connection.sqlite.execute(
+            f"PRAGMA wal_checkpoint({how})"
+        ).fetchone()
+        return found
 
     def _file_differs(self) -> bool:
         now, seen = look(self._path), self._seen
         if now == seen:
             return False
-        if now is None or seen is None or now[:3] != seen[:3] or self._fingerprint() != self._print:
+        if now is None or seen is None or now[:2] != seen[:2]:
             return True
-        self._seen = now
+        same = now.size == seen.size and self._fingerprint() == self._print
+        if not same and not self._has_head(now):
+            return True
+        self._seen, self._print = now, self._fingerprint()
+        return False
+
+    def _has_head(self, now: Look) -> bool:
+        """Whether the file has the last commit: then somebody had SQLite write the log back."""
+        first = os.pread(self._file, FIRST_BYTES, 0)
+        page = int.from_bytes(first[16:18], "big")
+        page = 65_536 if page == 1 else page  # so SQLite writes it, in two bytes
+        whole = now.size == page * int.from_bytes(first[28:32], "big")
+        return whole and self._head()[0].encode() in first
+
+    def _same_head(self) -> bool:
+        """Whether another connection reads the head that was written last."""
+        with (
+            suppress(sqlite3.Error, MemoryError),
+            closing(FileConnection(self._path, readonly=True)) as other,
+        ):
+            return head_row(other.sqlite) == self._head()
         return False
 
     def _log_differs(self) -> bool:

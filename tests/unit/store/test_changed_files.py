@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -113,6 +114,20 @@ def test_a_file_that_is_truncated_during_a_transaction_gets_no_commit(tmp_path: 
     with pytest.raises(StoreError, match="was changed by somebody else"), store.transaction():
         truncated(tmp_path / "s")
     store.close()
+
+
+def test_a_log_that_somebody_has_sqlite_write_back_is_no_change(tmp_path: Path) -> None:
+    store = make(tmp_path / "s")
+    for number in range(3):
+        write(store, number)
+        other = sqlite3.connect(tmp_path / "s")
+        assert other.execute("PRAGMA wal_checkpoint(FULL)").fetchone()[0] == 0
+        other.close()
+    write(store, 3)
+    store.close()
+    again = Store.open(tmp_path / "s", readonly=True)
+    assert again.commit == 4
+    again.close()
 
 
 def test_a_time_of_change_alone_is_no_change(tmp_path: Path) -> None:
