@@ -87,6 +87,7 @@ def fuzz(folder: Path, minutes: float, **files: str) -> tuple[int, str, list[Pat
     return ran.returncode, ran.stdout, sorted(finds.glob("*"))
 
 
+@pytest.mark.slow
 def test_a_planted_bug_is_found_and_its_command_finds_it_again(tmp_path: Path) -> None:
     code, said, finds = fuzz(tmp_path, 5, test_planted=PLANTED)
     assert code == 1
@@ -118,6 +119,7 @@ def test_it_ends_in_time_whatever_a_test_does(tmp_path: Path) -> None:
     assert time.monotonic() - began < 60
 
 
+@pytest.mark.slow
 def test_tests_that_draw_are_found_by_themselves() -> None:
     chosen = ("contracts/test_index.py", "cluster/test_simulation.py", "contracts/test_hashers.py",
               "fuzz/test_http.py", "unit/test_codes.py", "unit/index/test_postings.py")  # fmt: skip
