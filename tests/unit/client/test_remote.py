@@ -424,8 +424,9 @@ def test_more_rows_than_a_request_may_have_are_sent_in_several() -> None:
         assert service.asked.count("/remove") == 3
 
 
-def test_a_write_that_fails_in_the_middle_says_what_was_applied() -> None:
-    full = {"code": "DiskFullError", "message": "the disk is full", "hint": "make room"}
+@pytest.mark.parametrize("hint", ["make room", "make room; nothing was added"])
+def test_a_write_that_fails_in_the_middle_says_what_was_applied(hint: str) -> None:
+    full = {"code": "DiskFullError", "message": "the disk is full", "hint": hint}
     said = iter([answer({"ids": [0, 1, 2, 3]}), answer({"error": full}, "507 Full")])
     with (
         scripted(add=lambda: next(said)) as service,
