@@ -50,22 +50,22 @@ class Connections:
         self._all.pop(client, None)
         self._resting.pop(client, None)
 
-    def begin(self, client: Client | None) -> None:
+    def begin(self, client: Client) -> None:
         """Note that a request of a connection is being worked on."""
-        gate = None if client is None else self._resting.pop(client, None)
+        gate = self._resting.pop(client, None)
         if gate is not None:
             gate.begin()
 
-    def end(self, client: Client | None) -> None:
+    def end(self, client: Client) -> None:
         """Note that it was answered."""
-        gate = None if client is None else self._all.get(client)
-        if gate is not None and client is not None:
+        gate = self._all.get(client)
+        if gate is not None:
             self._resting[client] = gate
             gate.end()
 
-    def abort(self, client: Client | None) -> None:
+    def abort(self, client: Client) -> None:
         """Close a connection at once, whatever its client has not read."""
-        gate = None if client is None else self._all.get(client)
+        gate = self._all.get(client)
         if gate is not None:
             gate.abort()
 

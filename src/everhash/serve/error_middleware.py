@@ -84,7 +84,7 @@ class ErrorMiddleware:
             await self.app(scope, receive, send)
             return
         began, sent = perf_counter(), Sent(send)
-        connections, client = self.service.connections, scope.get("client")
+        connections, client = self.service.connections, tuple(scope.get("client") or ("", 0))
         connections.begin(client)
         try:
             await self._checked(scope, receive, sent.send)
