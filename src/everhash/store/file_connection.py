@@ -23,6 +23,8 @@ from everhash.store.connection import check_log, connect, may_write
 Inode = tuple[int, int]
 """Device and number of a file: the same for all of its names."""
 SPAWN = 'start processes by "spawn", or open collections only after the fork'
+SQLITE_FAILS = (sqlite3.Error, MemoryError, UnicodeError)
+"""What Python raises where SQLite fails; the last if its message quotes a damaged file."""
 _guard = threading.RLock()
 _open: WeakSet[FileConnection] = WeakSet()
 _waiting: dict[Inode, list[int]] = {}
@@ -135,7 +137,7 @@ def close_descriptor(file: int, inode: Inode) -> None:
 def _holding(path: Path, mode: str) -> Iterator[None]:
     """Have one more connection to a file for as long as the block lasts, if it can be opened."""
     other: sqlite3.Connection | None = None
-    with suppress(sqlite3.Error, MemoryError):
+    with suppress(*SQLITE_FAILS):
         other = connect(path, mode)
         other.execute("BEGIN")
         other.execute("SELECT 1 FROM head").fetchone()

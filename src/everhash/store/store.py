@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from everhash.errors import ClosedError, CollectionFileError, ReadOnlyError, StoreError
+from everhash.errors import CollectionFileError, ReadOnlyError, StoreError
 from everhash.store.attached import Blob, Tally, all_blobs, ends_of, read_blobs
 from everhash.store.connection import (
     LOG_BYTES,
@@ -33,8 +32,9 @@ from everhash.store.creation import (
     write_new,
 )
 from everhash.store.durability import SYNCHRONOUS, Syncer, read_durability
-from everhash.store.file_connection import SPAWN, FileConnection
+from everhash.store.file_connection import FileConnection
 from everhash.store.lock import WriterLock
+from everhash.store.opened_file import OpenedFile
 from everhash.store.parts import DAMAGED, Arrays, Listing, Part, PartKey, checksum, unpack
 from everhash.store.schema import PAGE_BYTES, VERSION, check_tables, create_tables
 from everhash.store.sqlite_errors import typed_errors
@@ -74,25 +74,21 @@ class Store:
         """Of the file's format; a commit brings an older one to the newest."""
         self.attached: Tally | None = None
         """What the head says of attached blobs; None in a file of version 1, which has none."""
-        self._process = os.getpid()
-        self._real = None if path is None else path.resolve()
-        """Where links lead to: SQLite's files and ours stand beside it."""
         self._kind, seconds = read_durability(durability)
-        self._lock = lock
-        if lock is None and path is not None and not readonly:
-            self._lock = WriterLock(path)
-        self._syncer: Syncer | None = None
-        self._connection: FileConnection | None = None
-        self._watch: Watch | None = None
+        self._file = OpenedFile(path, self.name)
+        if path is not None and not readonly:
+            self._file.lock = lock or WriterLock(path)
         try:
-            self._file = None if path is None else path.stat()
             self._connect()
         except BaseException:
-            self._lock = self._lock if lock is None else None  # the caller releases its own
+            self._file.lock = (
+                self._file.lock if lock is None else None
+            )  # the caller releases its own
             self.close()
             raise
-        if self._real is not None and self._kind == "interval" and not readonly:
-            self._syncer = Syncer(self._real.with_name(self._real.name + "-wal"), seconds)
+        real = self._file.path
+        if real is not None and self._kind == "interval" and not readonly:
+            self._file.syncer = Syncer(real.with_name(real.name + "-wal"), seconds)
 
     @classmethod
     def create(
@@ -135,7 +131,7 @@ class Store:
 
     def discard(self) -> None:
         """Close a store that was just created, and delete its file."""
-        path, lock, self._lock = self.path, self._lock, None
+        path, lock, self._file.lock = self.path, self._file.lock, None
         try:
             self.close()
         finally:
@@ -146,16 +142,17 @@ class Store:
 
     def _connect(self) -> None:
         with typed_errors(self.name):
-            if self._real is not None:
-                check_names(self._real, mend=not self.readonly)
-            file = -1 if self._lock is None else self._lock.lock_itself()
-            self._connection = FileConnection(self._real, readonly=self.readonly)
-            connection = self._connection.sqlite
+            real, lock = self._file.path, self._file.lock
+            if real is not None:
+                check_names(real, mend=not self.readonly)
+            file = -1 if lock is None else lock.lock_itself()
+            opened = self._file.connection = FileConnection(real, readonly=self.readonly)
+            connection = opened.sqlite
             connection.execute(f"PRAGMA query_only = {self.readonly:d}")
-            if self._real is None:
+            if real is None:
                 create_tables(connection)
                 return
-            limit_lengths(connection, self._real)
+            limit_lengths(connection, real)
             connection.execute("BEGIN")  # one state: a writer may be adding a table
             try:
                 check_tables(connection, self.name)
@@ -166,7 +163,7 @@ class Store:
                 self.load_listing()
             if not self.readonly:
                 self._prepare_to_write(connection)
-                self._watch = Watch(self._real, self.name, file, self._connection, self._head_row)
+                self._file.watch = Watch(real, self.name, file, opened, lambda: self.head)
 
     def _prepare_to_write(self, connection: sqlite3.Connection) -> None:
         lift_limits(connection)
@@ -180,27 +177,16 @@ class Store:
     @property
     def connection(self) -> sqlite3.Connection:
         """The open connection."""
-        return self._opened().sqlite
-
-    def _opened(self) -> FileConnection:
-        self.check_process()
-        if self._connection is None:
-            raise ClosedError(f"{self.name} is closed", hint="{say open}")
-        return self._connection
+        return self._file.opened().sqlite
 
     @property
     def inherited(self) -> bool:
         """Whether this process was forked from the one that opened the file."""
-        return self.path is not None and self._process != os.getpid()
+        return self._file.inherited
 
     def check_process(self) -> None:
         """Raise in a process that was forked from the one that opened the file."""
-        if self.inherited:
-            raise ClosedError(
-                f"{self.name} was opened by process {self._process}, and is not open in "
-                f"process {os.getpid()}, which was forked from it",
-                hint=f"open it again in this process, or {SPAWN}",
-            )
+        self._file.check_process()
 
     def run(self, statement: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
         """Execute one statement."""
@@ -217,13 +203,13 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Read one state of the file for as long as the block lasts, whatever others commit."""
-        self._check_there()
-        with typed_errors(self.name), self._opened().used():
+        self._file.check_there()
+        with typed_errors(self.name), self._file.opened().used():
             self.begin()
             try:
                 self.run("SELECT 1 FROM head").fetchone()  # this read fixes the state
-                if self.readonly and self._real is not None:
-                    limit_lengths(self.connection, self._real)
+                if self.readonly and self._file.path is not None:
+                    limit_lengths(self.connection, self._file.path)
                 yield
             finally:
                 if self.connection.in_transaction:
@@ -242,8 +228,8 @@ class Store:
         self.parts, self.about, self.commit = parts, about, about.pop("commit")
         self.version, self.attached = version, attached
         self.based, before, self.head = about.pop("based"), self.head, head or self.head
-        if self._watch is not None and self.head != before:
-            self._watch.remember()  # what somebody else has written is known now
+        if self._file.watch is not None and self.head != before:
+            self._file.watch.remember()  # what somebody else has written is known now
 
     def starts(self, kind: str) -> list[int]:
         """Return where the parts of a kind start, ascending."""
@@ -304,32 +290,25 @@ class Store:
     def transaction(self) -> Iterator[Transaction]:
         """Change parts. If anything fails inside, the file stays as it was."""
         self.check_writable()
-        self._check_there()
-        with self._opened().used(), ExitStack() as after:
+        self._file.check_there()
+        with self._file.opened().used(), ExitStack() as after:
             with transact(self) as change:
                 after.callback(self._note)
                 yield change
             self.parts, self.about, self.commit = change.parts, change.about, change.commit
             self.version, self.attached, self.head = VERSION, change.attached, change.head
-        if self._syncer is not None:
-            self._syncer.committed()
+        if self._file.syncer is not None:
+            self._file.syncer.committed()
 
-    def _head_row(self) -> Head:
-        return self.head
-
-    def check_unchanged(self) -> None:
-        """Raise if somebody has changed the file or its log since the last transaction."""
-        if self._watch is not None:
-            self._watch.check()
-
-    def check_file_unchanged(self) -> None:
-        """Raise if somebody has changed the file during the transaction under way."""
-        if self._watch is not None:
-            self._watch.check_file()
+    @property
+    def watch(self) -> Watch | None:
+        """What knows whether somebody else has changed the file; a writer's only."""
+        return self._file.watch
 
     def _note(self) -> None:
         """Note after a transaction what the file and its log are now."""
-        if self._watch is not None and self._watch.remember() and self._watch.is_written_back():
+        watch = self._file.watch
+        if watch is not None and watch.remember() and watch.is_written_back():
             self.based = self.commit
 
     def copy_to(self, path: Path) -> None:
@@ -339,72 +318,32 @@ class Store:
         else. A store in memory has only one connection, which must not be used meanwhile.
         """
         connection = self.connection
-        self._check_there()
+        self._file.check_there()
         check_free(path)
         lock = WriterLock(path)
         try:
             with new_file(path) as partial:
-                if self._real is None:
+                if self._file.path is None:
                     connection.execute("VACUUM INTO ?", (str(partial),))
                 else:
-                    self._copy_file(self._real, partial)
+                    self._copy_file(self._file.path, partial)
                 rename_inside(partial)
         finally:
             lock.release()
 
     def _copy_file(self, path: Path, copy: Path) -> None:
-        source = FileConnection(path, readonly=True)
-        try:
+        with closing(FileConnection(path, readonly=True)) as source, source.used() as connection:
             if self.readonly:
-                limit_lengths(source.sqlite, path)
-            with source.used() as connection:
-                connection.execute("VACUUM INTO ?", (str(copy),))
-            self._check_there()
-        finally:
-            source.close()
+                limit_lengths(connection, path)
+            connection.execute("VACUUM INTO ?", (str(copy),))
+            self._file.check_there()
 
     @property
     def bytes_on_disk(self) -> int:
         """Length of the file, without the log beside it."""
-        self._check_there()
-        return self._real.stat().st_size if self._real else 0
-
-    def _check_there(self) -> None:
-        """Raise if the file was removed or replaced: what is written would be lost."""
-        self.check_process()
-        try:
-            same = self._file is None or os.path.samestat(os.stat(self._real or ""), self._file)
-        except OSError:
-            same = False
-        if not same:
-            raise StoreError(
-                f"{self.name} is gone, or another file", hint="close it, open it again"
-            )
+        self._file.check_there()
+        return self._file.path.stat().st_size if self._file.path else 0
 
     def close(self) -> None:
-        """Close the file. What was committed stays in it.
-
-        In a process that was forked from the one that opened it, this touches nothing.
-        """
-        if self.inherited:
-            return
-        connection, self._connection = self._connection, None
-        syncer, self._syncer = self._syncer, None
-        lock, self._lock = self._lock, None
-        watch, self._watch = self._watch, None
-        try:
-            if syncer is not None:
-                syncer.close()
-        except OSError as error:
-            raise StoreError(
-                f"{self.name}: the last calls may not be on the disk: {error}"
-            ) from None
-        finally:
-            try:
-                if watch is not None:
-                    watch.close()
-                elif connection is not None:
-                    connection.close()
-            finally:
-                if lock is not None:
-                    lock.release()
+        """Close the file, unless a child was forked with it. What was committed stays in it."""
+        self._file.close()

@@ -67,13 +67,15 @@ def transact(store: Store) -> Iterator[Transaction]:
         committing = False
         try:
             check_alone(store)
-            store.check_unchanged()
+            if store.watch is not None:
+                store.watch.check()
             change = Transaction(store)
             yield change
             _give_back_space(store)
             counts = change.commit, change.parts, change.attached, store.based
             change.head = write_head(store.connection, change.about, *counts)
-            store.check_file_unchanged()
+            if store.watch is not None:
+                store.watch.check_file()
             committing = True
             store.run("COMMIT")
         except BaseException:

@@ -8,7 +8,6 @@ compared, since systems and people touch files without changing them.
 from __future__ import annotations
 
 import os
-import sqlite3
 import zlib
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -17,7 +16,7 @@ from typing import NamedTuple
 
 from everhash.errors import StoreError
 from everhash.store.creation import Head, head_row
-from everhash.store.file_connection import FileConnection
+from everhash.store.file_connection import SQLITE_FAILS, FileConnection
 
 FIRST_BYTES = 1 << 17
 """Of the file, where SQLite's header and our head are: these are compared."""
@@ -99,7 +98,7 @@ class Watch:
     def is_written_back(self) -> bool:
         """Return whether the file has all that its log has; SQLite is asked to see to it."""
         try:
-            with suppress(sqlite3.Error, MemoryError):
+            with suppress(*SQLITE_FAILS):
                 busy, log, done = self._checkpoint("PASSIVE")
                 return not busy and log == done
             return False
@@ -116,7 +115,7 @@ class Watch:
         replaced = log is not None and seen is not None and log[:2] != seen[:2]
         sound = not self._file_differs() and (log is None or replaced or not self._log_differs())
         if sound:
-            with suppress(sqlite3.Error, MemoryError):
+            with suppress(*SQLITE_FAILS):
                 self._connection.sqlite.execute("PRAGMA busy_timeout = 0")
                 self._checkpoint("TRUNCATE")
         self._connection.close(keep_log=replaced or not sound)
@@ -150,7 +149,7 @@ class Watch:
     def _same_head(self) -> bool:
         """Whether another connection reads the head that was written last."""
         with (
-            suppress(sqlite3.Error, MemoryError),
+            suppress(*SQLITE_FAILS),
             closing(FileConnection(self._path, readonly=True)) as other,
         ):
             return head_row(other.sqlite) == self._head()

@@ -33,8 +33,8 @@ STATS = {
     **{"labels": 2, "cycles": 1, "width": 8, "coding": "home", "keep_features": "all"},
     **{"likeness": True, "stale_bits": 0, "mapping_version": 104, "hasher_version": 104},
     **{"method": "everhash", "learned": RECORD, "dim": 4, "bits": 8, "bytes": 196608, "commit": 7},
-    **{"last_refresh": LAST, "refreshing": False, "version": "0.1.0", "readonly": False},
-    **{"name": "c.ever", "sqlite": "3.51.3", "wal_reset_bug": False},
+    **{"last_refresh": LAST, "sqlite": "3.51.3", "wal_reset_bug": False, "refreshing": False},
+    **{"version": "0.1.0", "readonly": False, "name": "c.ever"},
 }
 FIELDS = ("id", "score", "likeness", "label", "guess", "payload")
 
