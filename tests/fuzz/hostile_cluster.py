@@ -182,7 +182,7 @@ SHARDS: dict[str, Case] = {
     "arrivals elsewhere": (SHARD, restart("arrivals", 3), "start where it should"),
     "arrivals to come": (SHARD, put("arrivals", "arrivals", -1, 2**61, number=1), "have arrived"),
     "arrivals negative": (SHARD, put("arrivals", "arrivals", 0, -5), "ascend"),
-    "refreshed a stranger": (SHARD, set_head("refreshed", {"at": "x"}), "report of a refresh"),
+    "refreshed a stranger": (SHARD, set_head("refreshed", {"at": "x"}), "head: it is damaged"),
 }
 CASES = {
     **HEADS,

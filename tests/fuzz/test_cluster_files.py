@@ -84,7 +84,6 @@ def test_a_forged_file_of_a_cluster_is_refused(
     assert report["read"].get("error") in (None, "CollectionFileError"), report
     for found in report.values():
         assert found["seconds"] < 1, report
-        assert found["wall"] < 5, report  # others may be busy
 
 
 def test_effects_that_are_none_are_refused_by_the_shard(victim: Path, tmp_path: Path) -> None:

@@ -23,7 +23,6 @@ from everhash.cluster.shard_state import (
     STATE,
     ShardState,
     check_effects,
-    check_refreshed,
     pack_state,
     read_state,
 )
@@ -105,7 +104,6 @@ class ShardCollection(Collection):
         store, places = self._store, self._shard_index.arrived
         require(STATE in store.parts, STATE, "it is missing: this is no file of a shard")
         self.state = read_state(store.read(STATE))
-        check_refreshed(store.about["refreshed"])
         for start in store.starts("arrivals"):
             key = PartKey("arrivals", start)
             require(start == len(self.arrivals), key, "it does not start where it should")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -11,15 +10,14 @@ from everhash.cluster.effects import Common, Part
 from everhash.cluster.effects_reading import HERE, is_count
 from everhash.collection.part_arrays import require
 from everhash.index.arrays import Counts
-from everhash.index.refresh import RefreshReport
 from everhash.learn.growing import GrowingArray
 from everhash.learn.hasher import OnlineHasher
 from everhash.store.parts import Arrays, PartKey, about_of, pack
 from everhash.wire.ids import IdList, plain_ids
 
 STATE = PartKey("shard", 0)
-MARK, DATE = 64, 64
-"""Characters of a mark and of a date at the most."""
+MARK = 64
+"""Characters of a mark at the most."""
 
 
 class ShardState(NamedTuple):
@@ -49,20 +47,6 @@ def read_state(arrays: Arrays) -> ShardState:
     require(is_mark(state.mark), STATE, "its mark is damaged")
     require(state.seq >= 1 and state.refreshed <= state.seq, STATE, "its counts are damaged")
     return state
-
-
-def check_refreshed(about: Any) -> None:
-    """Raise unless this is what a file says of the last refresh, which stats add up."""
-    if about is None:
-        return
-    names = [field.name for field in fields(RefreshReport)]
-    require(set(about) == {"at", *names}, "head", "no report of a refresh")
-    counts = [about[name] for name in names if name not in ("seconds", "dry_run")]
-    usual = all(map(is_count, counts)) and isinstance(about["dry_run"], bool)
-    seconds = about["seconds"]
-    usual = usual and isinstance(seconds, float) and 0 <= seconds < 1e12
-    usual = usual and isinstance(about["at"], str) and len(about["at"]) <= DATE
-    require(usual, "head", "no report of a refresh")
 
 
 def is_mark(value: object) -> bool:
