@@ -83,7 +83,7 @@ class Calls:
     def _acknowledge(self, recorder: Recorder, collection: Collection, state: int) -> None:
         if self.setting == "commit":
             recorder.promise(state)
-        syncer = collection._store._syncer
+        syncer = collection._store._file.syncer
         if syncer is not None and state % ASK == 0:
             syncer._sync()
             recorder.promise(state)
