@@ -358,3 +358,16 @@ def test_a_damaged_file_is_told_to_everybody() -> None:
     assert sent_to(lead.handle("client", LEARN, 0.0), "client") == [damaged]
     lead.handle(ONLY, Applied(1), 9.0)  # somebody has mended it
     assert len(lead.handle("client", LEARN, 9.0).writes) == 1
+
+
+def test_a_write_that_a_copy_refuses_is_sent_again_only_after_a_while() -> None:
+    lead = lead_of()
+    handled = lead.handle("client", LEARN, 0.0)
+    assert [type(message) for message in sent_to(handled, ONLY)] == [Apply]
+    damaged = CollectionFileError("it does not fit")
+    assert sent_to(lead.handle(ONLY, Unfit(damaged), 0.0), ONLY) == [Unfit(damaged)]
+    assert sent_to(lead.handle(ONLY, Applied(1), 0.0), ONLY) == []
+    assert lead.problem is damaged
+    assert sent_to(lead.tick(AGAIN), ONLY) == [Unfit(damaged)]
+    handled = lead.handle(ONLY, Applied(1), AGAIN)
+    assert [type(message) for message in sent_to(handled, ONLY)] == [Apply]

@@ -102,6 +102,8 @@ class Lead:
         """How far each copy is known to be; nobody knows at first."""
         self._unfit: dict[Replica, EverhashError] = {}
         """Copies that cannot take part, and why."""
+        self._refused: dict[Replica, float] = {}
+        """When a copy last said so itself, of its file or of a write."""
         self._probed: dict[Replica, float] = {}
         """When a copy was asked for its number, unless it has said something since."""
         self._sent: dict[Replica, float] = {}
@@ -314,6 +316,9 @@ class Lead:
         known, probed = self._applied.get(replica, -1), self._probed.pop(replica, None)
         if isinstance(message, Unfit):
             problem: EverhashError | None = message.error
+            self._refused[replica] = now
+        elif now - self._refused.get(replica, -AGAIN) < AGAIN:
+            problem = self._unfit.get(replica)  # it would refuse the same write again, without end
         else:
             problem = self._misfit(replica, message, is_late=message.asked != probed)
         if problem is not None:

@@ -24,7 +24,8 @@ class ShardIndex(Index):
 
     def places_of(self, ids: IdList) -> Counts:
         """Return the place of each id, -1 if no entry has it."""
-        return self._ids.find(ids)
+        places = self._ids.find(ids)
+        return np.where(self._is_living(places), places, -1)
 
     def ids_at(self, places: Counts) -> IdList:
         """Return the ids of the entries at these places."""
