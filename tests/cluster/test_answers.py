@@ -53,6 +53,7 @@ def test_ids_that_were_given_are_not_told_again() -> None:
 
 
 MADE: dict[str, dict[str, Any]] = {
+    "LabelConflictError": {"value": "a", "has": ["x"], "expected": []},
     "DimensionError": {"expected": 3, "got": 4},
     "NotFiniteError": {"row": 2},
     "StaleCodesError": {"expected": 3, "got": 4},
