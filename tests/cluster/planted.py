@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from everhash.cluster.lead import Handled as LeadHandled
 from everhash.cluster.lead import Lead
 from everhash.cluster.messages import Applied, Apply, Pause, Told, Write
 from everhash.cluster.placement import Counts, Table
 from everhash.cluster.reading import Reading
 from everhash.cluster.shard import Handled, Shard
+from everhash.cluster.writes import Handled as LeadHandled
 from everhash.errors import EverhashError
 from tests.cluster.toy import ToyDecider
 

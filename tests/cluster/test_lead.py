@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from everhash.cluster.lead import AGAIN, HEARD, PAUSE, RESEND, Handled, Lead
+from everhash.cluster.lead import AGAIN, HEARD, PAUSE, RESEND, Lead
 from everhash.cluster.messages import (
     Applied,
     Apply,
@@ -23,7 +23,7 @@ from everhash.cluster.messages import (
     Written,
 )
 from everhash.cluster.placement import Table
-from everhash.cluster.writes import Replica
+from everhash.cluster.writes import Handled, Replica
 from everhash.errors import CollectionFileError, OptionError
 from tests.cluster.toy import (
     NO_MAPPING,

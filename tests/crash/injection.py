@@ -5,6 +5,7 @@ Files fail in the layer of `vfs`, memory in SQLite's own table of allocations.
 
 from __future__ import annotations
 
+import gc
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -64,6 +65,8 @@ class Faults:
             yield
         finally:
             self._kind = ""
+            if not gc.isenabled():
+                gc.collect(1)
 
     def due(self, kind: str) -> bool:
         """Count an operation, and return whether it is to fail."""
@@ -106,7 +109,12 @@ def inject_into_files() -> Faults:
 
 
 def inject_into_memory() -> Faults:
-    """Have SQLite ask us for memory."""
+    """Have SQLite ask us for memory.
+
+    It does so while it holds a lock of its own. If Python collected a connection there, closing
+    that would wait for the lock without end: garbage is collected between faults only.
+    """
+    gc.disable()
     sqlite, faults, original, ours = find_sqlite(), Faults(), Memory(), Memory()
     sqlite.sqlite3_shutdown()
     for table in (original, ours):

@@ -16,8 +16,7 @@ shard without a copy that fits ends all work, and everybody who asks is told why
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from everhash.cluster.messages import (
     Applied,
@@ -37,7 +36,7 @@ from everhash.cluster.messages import (
     next_mark,
 )
 from everhash.cluster.misfit import misfit
-from everhash.cluster.writes import Decider, Decision, Record, Replica
+from everhash.cluster.writes import Decider, Decision, Gathering, Handled, Record, Replica
 from everhash.errors import EverhashError
 
 RESEND = 0.5
@@ -50,25 +49,6 @@ AGAIN = 10 * RESEND
 """Seconds after which a copy that does not fit is asked again."""
 REMEMBERED = 4096
 """Requests whose answers are remembered, in case that they are sent again."""
-
-
-class Handled(NamedTuple):
-    """What follows from a message to the lead."""
-
-    answers: list[tuple[Hashable, Any]]
-    """To whom, and what; to be sent once the writes are on the storage."""
-    writes: list[Record]
-
-
-@dataclass
-class Gathering:
-    """A write that waits for answers of shards."""
-
-    client: Hashable
-    write: Write
-    questions: dict[int, Any]
-    told: dict[int, Any] = field(default_factory=dict)
-    asked: float = 0.0
 
 
 class Lead:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from everhash.cluster.messages import Write
 from everhash.cluster.placement import Table
 
 
@@ -38,6 +40,25 @@ class Record:
     before: str = ""
     """The mark of the write before; see `messages`."""
     mark: str = ""
+
+
+class Handled(NamedTuple):
+    """What follows from a message to the lead."""
+
+    answers: list[tuple[Hashable, Any]]
+    """To whom, and what; to be sent once the writes are on the storage."""
+    writes: list[Record]
+
+
+@dataclass
+class Gathering:
+    """A write that waits for answers of shards."""
+
+    client: Hashable
+    write: Write
+    questions: dict[int, Any]
+    told: dict[int, Any] = field(default_factory=dict)
+    asked: float = 0.0
 
 
 class Decider(Protocol):

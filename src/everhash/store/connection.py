@@ -40,10 +40,14 @@ def connect(path: Path | None, mode: str) -> sqlite3.Connection:
         uri=True,
         cached_statements=32,
     )
-    connection.execute("PRAGMA trusted_schema = OFF")
-    connection.execute("PRAGMA cell_size_check = ON")
-    connection.execute("PRAGMA temp_store = MEMORY")
-    connection.execute("PRAGMA wal_autocheckpoint = 0")  # only the one writer writes the log back
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")  # only the writer writes the log back
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

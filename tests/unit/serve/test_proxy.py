@@ -85,7 +85,7 @@ def test_events_arrive_as_they_happen(proxy: int) -> None:
     ):
         lines = events.iter_lines()
         assert next(lines) == "event: stats"
-        body = {"ids": [1], "labels": ["soon"]}
+        body = {"ids": [1], "labels": ["soon"], "new": True}
         answer = httpx.post(f"https://localhost:{proxy}/label", json=body, verify=TRUSTED)
         assert answer.status_code == 200
         while next(lines) != "event: labelled":
