@@ -68,7 +68,7 @@ def python(*arguments: object, **environment: str) -> subprocess.CompletedProces
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
         cwd=ROOT,
-        env={**os.environ, **environment},
+        env={**os.environ, "PYTEST_ADDOPTS": "", **environment},  # as a newcomer has it
         capture_output=True,
         text=True,
         check=False,
