@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 import everhash
+from tests.conftest import missing
 from tests.unit.serve.serving import ARROW, arrow, vectors
 from tests.unit.serve.test_bounds import answer
 from tests.unit.serve.test_commands import started
@@ -74,7 +75,7 @@ def many_files() -> Iterator[None]:
     """Let this process open more than the thousand files that a process may by default."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 2000:
-        pytest.skip("a process may not open so many connections here")
+        missing(f"a process may open only {hard} files here", "raise it: ulimit -Hn 2000")
     resource.setrlimit(resource.RLIMIT_NOFILE, (2000, hard))
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
