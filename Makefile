@@ -35,7 +35,7 @@ check: $(DEV)
 
 bench: $(BENCH)
 	for name in table1 table2 ablation early updates deep5k rows5k growth unseen robustness streams batch \
-			found scale speed sizes; do \
+			found likeness scale speed sizes; do \
 		$(BIN)/everhash bench run $$name || exit 1; done
 	$(BIN)/everhash bench report --out docs/results --overwrite
 	$(BIN)/python benchmarks/summary.py

@@ -52,10 +52,20 @@ class Spread:
 
     def found(self, name: str, *arguments: Any, **options: Any) -> list[Found]:
         return [
-            Found(matches, _arrivals(matches), None)
+            Found(matches, _arrivals(matches), _estimates(index, matches, arguments[0]), None)
             for index in self.shards
             for matches in [getattr(index, name)(*arguments, **options)]
         ]
+
+
+def _estimates(index: ShardIndex, matches: Matches, X: Any) -> Any:
+    """Return by what entries of equal score were chosen."""
+    arrivals = _arrivals(matches)
+    if "meaning" not in matches.by or not (arrivals >= 0).any():
+        return matches.likeness
+    places = np.full(arrivals.shape, -1, np.int64)
+    places[arrivals >= 0] = index.places_of(arrivals[arrivals >= 0])
+    return index.estimates_at(X, places)
 
 
 def _arrivals(matches: Matches) -> Any:

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.errors import OptionError
-from everhash.index.features import StoredFeatures
+from everhash.index.cells import unit
+from everhash.index.features import Pages, StoredFeatures
 from everhash.index.likeness import Likeness
 from everhash.index.ways.auto import FAMILIAR
-from everhash.index.ways.likeness import cosines_of
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.stream_hasher import StreamHasher
 
@@ -146,8 +146,10 @@ class Model:
             wanted &= having
         return [name for name in self.rows if name in wanted]
 
-    def search(self, x: Row, by: str, scope: Scope, *, exact: bool = False) -> Expected:
-        """Return all entries of a scope in order."""
+    def search(
+        self, x: Row, by: str, scope: Scope, *, exact: bool = False, k: int | None = None
+    ) -> Expected:
+        """Return the first k entries of a scope in order, or all."""
         names = self.inside(scope)
         if by == "auto":
             by = "likeness" if self._asks_for_something_else(x) else "meaning"
@@ -160,7 +162,17 @@ class Model:
             likeness = np.full(len(names), np.nan, np.float32)
         best = scores if by in ("hamming", "asymmetric") else -scores
         order = np.lexsort((np.arange(len(names)), -np.nan_to_num(likeness), best))
-        return Expected(by, [names[i] for i in order], scores[order], likeness[order])
+        order = order[:k]
+        names, scores, likeness = [names[i] for i in order], scores[order], likeness[order]
+        if by == "meaning" and self.keep == "all":  # estimates choose, cosines are shown
+            likeness = self._exact(x, names)
+            order = np.lexsort((self._arrivals(names), -likeness, -scores))
+            names, scores, likeness = [names[i] for i in order], scores[order], likeness[order]
+        return Expected(by, names, scores, likeness)
+
+    def _arrivals(self, names: list[Any]) -> NDArray[np.int64]:
+        known = {name: i for i, name in enumerate(self.rows)}
+        return np.array([known[name] for name in names], np.int64)
 
     def _asks_for_something_else(self, x: Row) -> bool:
         """Whether a query is not familiar, and nearest to an entry without a learned label."""
@@ -212,7 +224,9 @@ class Model:
 
     def _exact(self, x: Row, names: list[Any]) -> Row:
         rows = self._table(names)
-        cosines: Row = cosines_of(x[None], rows)[0]
+        halves = StoredFeatures.of(rows).halves.view(np.uint16)
+        pages = Pages(halves, np.arange(len(rows), dtype=np.int32))
+        cosines: Row = pages.cosines(unit(x[None]), np.arange(len(rows)))[0]
         lengths = np.linalg.norm(rows.astype(np.float64), axis=1) * np.linalg.norm(x)
         np.testing.assert_allclose(cosines, rows @ x / np.maximum(lengths, 1e-9), atol=1e-5)
         return cosines

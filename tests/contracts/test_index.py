@@ -209,6 +209,20 @@ class IndexMachine(RuleBasedStateMachine):
         self.model.refresh()
         self.entries_equal_a_rebuild()
 
+    @precondition(
+        lambda self: self.model.keep == "all" and self.model.likeness and self.model.coder.settled
+    )
+    @rule(added=st.integers(0, 10), removed=st.integers(0, 5))
+    def make_cells(self, added: int, removed: int) -> None:
+        """Entries may come and go between the steps."""
+        if not self.model.rows:
+            return
+        for step, _ in enumerate(self.index.cell_steps()):
+            if step == 1 and added:
+                self.add(added, "default", 0.5)
+                self.remove(removed)
+        assert self.index.cells is not None
+
     # Searching
 
     def scope(self, kind: str) -> Scope:
@@ -218,10 +232,12 @@ class IndexMachine(RuleBasedStateMachine):
         labels = [known[i] for i in chosen] if "labels" in kind else None
         return Scope(labels, names, kind == "unlabelled")
 
-    def expect(self, x: Row, by: str, scope: Scope, exact: bool) -> Expected | None:
+    def expect(
+        self, x: Row, by: str, scope: Scope, exact: bool, k: int | None = None
+    ) -> Expected | None:
         """What brute force finds, or None if the model says that it cannot be found."""
         try:
-            return self.model.search(x, by, scope, exact=exact)
+            return self.model.search(x, by, scope, exact=exact, k=k)
         except OptionError:
             return None
 
@@ -233,17 +249,33 @@ class IndexMachine(RuleBasedStateMachine):
     )
     def search_equals_brute_force(self, by: str, k: int, kind: str, exact: bool) -> None:
         queries, scope = self.queries(2), self.scope(kind)
-        expected = [self.expect(x, by, scope, exact and by != "likeness") for x in queries]
+        expected = [self.expect(x, by, scope, exact and by != "likeness", k) for x in queries]
         if None in expected:
             # one that asks for features of entries that rank too low to be read may be answered
             if not exact:
                 with pytest.raises(OptionError):
                     self.index.search(queries, k, by, **scope._asdict(), exact=exact)
             return
-        found = self.index.search(queries, k, by, **scope._asdict(), exact=exact)
+        found = self.index.search(queries, k, by, **scope._asdict(), exact=exact, recall=1)
         for row, want in enumerate(expected):
             assert want is not None
             self.assert_found(found, row, want, k)
+
+    @precondition(lambda self: self.index.cells is not None)
+    @rule(k=st.sampled_from([1, 7, 200]), kind=SCOPES)
+    def cells_give_entries_that_are_there(self, k: int, kind: str) -> None:
+        """A search of cells may miss entries, but what it finds is right and in order."""
+        queries, scope = self.queries(2), self.scope(kind)
+        found = self.index.search(queries, k, "likeness", **scope._asdict())
+        for row, x in enumerate(queries):
+            want = self.expect(x, "likeness", scope, False)
+            assert want is not None
+            n = int(found.counts[row])
+            assert n == min(k, len(want.names))
+            got, place = found.ids[row, :n].tolist(), {name: i for i, name in enumerate(want.names)}
+            order = [place[name] for name in got]
+            assert order == sorted({*order})
+            np.testing.assert_array_equal(found.scores[row, :n], want.scores[order])
 
     @rule(
         by=st.sampled_from(WAYS),

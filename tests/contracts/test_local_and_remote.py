@@ -16,9 +16,11 @@ from everhash.cluster.collection import ClusterCollection
 from everhash.collection.api import CollectionApi
 from everhash.errors import EverhashError
 from everhash.index.refresh import report_of
-from everhash.wire.options import WAYS
+from everhash.index.ways.query import EntryQuery, Query
+from everhash.wire.options import RECALL, WAYS
 from tests.contracts.twins import (
     ALL,
+    CLUSTER,
     FORGETTING,
     GIF,
     HERE_ONLY,
@@ -183,6 +185,8 @@ def test_searches_find_the_same(twins: Twins) -> None:
             twins.both("search", rows, np.int64(3), by, ids=[11, 12, 303], labels=[1, 4])
             twins.both("search", rows, 5, by, unlabelled=True)
             twins.both("search", rows, 5, by, exact=True)
+            twins.both("search", rows, 5, by, recall=0.5, ids=[10, 301, 303])
+            twins.both("search", rows, 5, by, recall=np.float32(1))
             twins.both("search", rows, 2, by, explain=True)
     twins.both("search", PROBES[:2].astype(np.float64), 1000)
     twins.both("search", PROBES.tolist(), ids=[])
@@ -211,9 +215,40 @@ def test_searches_by_entries_find_the_same(twins: Twins) -> None:
         twins.both("search_like", [303, 4], 5, by, ids=[1, 2, 303])
         twins.both("search_like", [303, 4], 5, by, unlabelled=True)
         twins.both("search_like", [303, 4], 5, by, exact=True)
-    for options in ({"by": "hamming"}, {"by": "cosine"}, {"k": 0}, {"k": 1.5}):
+        twins.both("search_like", [303, 4], 5, by, recall=0.5)
+    for options in ({"by": "hamming"}, {"by": "cosine"}, {"k": 0}, {"k": 1.5}, {"recall": 0}):
         twins.both("search_like", [304, 305], **options)
         twins.both("search_like", [1, 304], **options)
+
+
+@pytest.mark.parametrize("twins", ["home", CLUSTER], indirect=True)
+def test_the_recall_arrives_where_entries_are(
+    twins: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: set[float] = set()
+
+    def listen(kind: type[Query]) -> None:
+        make = kind.__init__
+
+        def made(self: Query, *arguments: Any, **options: Any) -> None:
+            told.add(options["recall"])
+            make(self, *arguments, **options)
+
+        monkeypatch.setattr(kind, "__init__", made)
+
+    fill(twins)
+    listen(Query)
+    listen(EntryQuery)
+    asked: list[tuple[str, Any]] = [("search", PROBES[:n]) for n in (1, 3, 40)]
+    for name, queries in [*asked, ("search_like", [303, 4])]:
+        for by in WAYS:
+            for options in ({}, {"recall": 0.75}, {"recall": 1, "labels": [1, 4]}):
+                told.clear()
+                getattr(twins.remote, name)(queries, 5, by, **options)
+                assert told == {options.get("recall", RECALL)}
+    told.clear()
+    twins.both("search_radius", PROBES[:3], 0.5, "auto")
+    assert told == {1}
 
 
 @every_kind

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from everhash.errors import EverhashError, UnknownIdError
+from everhash.errors import EverhashError, OptionError, UnknownIdError
 from tests.contracts.twins import (
     ALL,
     GIF,
@@ -158,6 +158,9 @@ def test_options_that_cannot_be_used_are_refused_alike(twins: Twins) -> None:
         for by in ("cosine", "", None, 3):
             assert isinstance(twins.both("search", rows, 3, by), EverhashError)
             assert isinstance(twins.both("search_radius", rows, 3, by), EverhashError)
+        for recall in (0, -0.5, 1.01, 10**400, "1", None, True, float("nan"), [0.5]):
+            assert isinstance(twins.both("search", rows, recall=recall), OptionError)
+            assert isinstance(twins.both("search_like", [1, 2], recall=recall), OptionError)
         for r in ("3", None, float("nan")):
             assert isinstance(twins.both("search_radius", rows, r), EverhashError)
         for labels in ([999], ["nobody"], [1, None], [("no", "body")], "x y"):
@@ -180,6 +183,9 @@ def test_what_is_wrong_first_is_told_first(twins: Twins) -> None:
         twins.both("search", X, k, by, **options)
         twins.both("search_radius", X, k, by, **options)
         twins.both("search_like", options["ids"] or [1], k, by, **options)
+    for rows, k, ids in itertools.product(bad["X"], bad["k"], bad["ids"]):
+        twins.both("search", rows, k, ids=ids, recall=0)
+        twins.both("search_like", ids or [1], k, recall=0)
 
 
 def test_the_first_id_that_no_entry_has_is_named(twins: Twins) -> None:

@@ -54,7 +54,7 @@ SCHEMAS: dict[str, Case] = {
     "application id of nobody": (run("PRAGMA application_id = 0"), "no everhash collection"),
     "application id of another": (run("PRAGMA application_id = -7"), "no everhash collection"),
     "no version": (run("PRAGMA user_version = 0"), "format version 0"),
-    "a newer version": (run("PRAGMA user_version = 4"), "format version 4.*upgrade"),
+    "a newer version": (run("PRAGMA user_version = 5"), "format version 5.*upgrade"),
     "an older version": (run("PRAGMA user_version = 1"), OTHER),
     "a version below zero": (run("PRAGMA user_version = -1"), "format version -1"),
     "another table": (run("CREATE TABLE more (x)"), OTHER),

@@ -10,6 +10,7 @@ import numpy as np
 from everhash.bench import deep, found, growth, retrieval
 from everhash.bench.costs import scale, speed
 from everhash.bench.datasets import Dataset
+from everhash.bench.likeness import measure as likeness
 from everhash.bench.task import Task
 
 
@@ -36,4 +37,5 @@ KINDS = {
     "deep": Kind(deep.measure, needs_data=False, needs_images=True),
     "scale": Kind(scale.measure, alone=True, needs_data=False),
     "speed": Kind(speed.measure, alone=True, needs_data=False),
+    "likeness": Kind(likeness.measure, alone=True, needs_data=False),
 }

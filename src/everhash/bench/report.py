@@ -16,6 +16,7 @@ from everhash.bench.reporting.layouts import (
     deep,
     found,
     growth,
+    likeness,
     retrieval,
     robustness,
     updates,
@@ -62,6 +63,7 @@ LAYOUTS: dict[tuple[str, str | None], Layout] = {
     ("deep", None): deep.layout,
     ("scale", None): costs.scale,
     ("speed", None): costs.speed,
+    ("likeness", None): likeness.layout,
 }
 """By kind of rows and protocol; None for all protocols."""
 FIGURES = {
@@ -70,6 +72,7 @@ FIGURES = {
     "found": ("stream", "ranked", "ways", "choices", "threshold"),
     "deep": ("stream", "ranked", "mapping"),
     "scale": ("axis", "size", "seconds", "what"),
+    "likeness": ("part", "size", "packages"),
     "speed": ("what", "ours", "peer", "peer_name", "ratio", "wanted", "unit", "note"),
 }
 """Figures that the rows of a kind must have."""

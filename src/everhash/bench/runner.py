@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -20,8 +19,7 @@ from everhash.bench.kinds import KINDS, NO_DATA
 from everhash.bench.machine import describe_machine
 from everhash.bench.rows import RowFile
 from everhash.bench.task import Row, Task
-
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+from everhash.bench.threads import one_thread_a_process
 
 
 class Source(NamedTuple):
@@ -66,26 +64,25 @@ def _results(tasks: list[Task], jobs: int, source: Source | None) -> Iterator[Ro
     """Yield rows as they come, in any order; queue only a few tasks at a time."""
     if not tasks:
         return
-    before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))  # processes read it when they start
-    # kernels are compiled or loaded before the first task, so that no time contains it
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=kernels.load_all)
-    try:
-        left, running = iter(tasks), set[Future[Row | Failure]]()
-        while True:
-            for task in left:
-                running.add(pool.submit(measure, task, jobs, source))
-                if len(running) > jobs:
-                    break
-            if not running:
-                return
-            finished, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in finished:
-                yield future.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
+    with one_thread_a_process():
+        # kernels are compiled or loaded before the first task, so that no time contains it
+        pool = ProcessPoolExecutor(
+            jobs, mp_context=get_context("spawn"), initializer=kernels.load_all
+        )
+        try:
+            left, running = iter(tasks), set[Future[Row | Failure]]()
+            while True:
+                for task in left:
+                    running.add(pool.submit(measure, task, jobs, source))
+                    if len(running) > jobs:
+                        break
+                if not running:
+                    return
+                finished, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def measure(task: Task, jobs: int, source: Source | None) -> Row | Failure:

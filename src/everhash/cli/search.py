@@ -26,6 +26,7 @@ from everhash.collection.typed import typed_ids
 from everhash.errors import OptionError
 from everhash.matches import Matches
 from everhash.wire.matches import missing_to_json, to_json
+from everhash.wire.options import RECALL
 
 Answers = list[dict[str, Any]]
 Files = Annotated[Path | None, file_argument(QUERIES, metavar="QUERIES")]
@@ -63,6 +64,14 @@ Unlabelled = Annotated[bool, typer.Option("--unlabelled", help="Only entries wit
 Exact = Annotated[
     bool, typer.Option("--exact", help="Compare features instead of codes, where they are kept.")
 ]
+Recall = Annotated[
+    float | None,
+    typer.Option(
+        help="By likeness: the share of the nearest entries to find on average; 1 finds all. "
+        f"Default: {RECALL}.",
+        metavar="SHARE",
+    ),
+]
 Explain = Annotated[
     bool, typer.Option("--explain", help="Explain for each entry why it was found.")
 ]
@@ -81,6 +90,7 @@ def search(
     ids: OnlyIds = None,
     unlabelled: Unlabelled = False,
     exact: Exact = False,
+    recall: Recall = None,
     limit: Limit = None,
     form: Format = None,
     explain: Explain = False,
@@ -94,7 +104,7 @@ def search(
 
     Example: everhash search shop.ever query.npy -k 10 --labels shoes --labels boots
     """
-    _check(queries, like, k, r)
+    _check(queries, like, k, r, recall)
     with open_collection(target, readonly=True) as collection:
         options: dict[str, Any] = {
             "labels": known_labels(collection, labels) if labels else None,
@@ -102,6 +112,7 @@ def search(
             **{"unlabelled": unlabelled, "exact": exact, "explain": explain, "payloads": True},
             **({} if by is None else {"by": by}),
             **({"k": 10 if k is None else k} if r is None else {"r": r}),
+            **({} if recall is None else {"recall": recall}),
         }
         if queries is None:
             found = _search_like(collection, like or [], options)
@@ -118,7 +129,13 @@ def search(
                 _print_table(answers, explain=explain, ways=by == "auto")
 
 
-def _check(queries: Path | None, like: list[str] | None, k: int | None, r: float | None) -> None:
+def _check(
+    queries: Path | None,
+    like: list[str] | None,
+    k: int | None,
+    r: float | None,
+    recall: float | None,
+) -> None:
     if (queries is None) == (not like):
         raise OptionError(
             "expected a file of queries or --like ID",
@@ -130,6 +147,11 @@ def _check(queries: Path | None, like: list[str] | None, k: int | None, r: float
         )
     if like and r is not None:
         raise OptionError("-r needs a file of queries, not --like", hint="use -k with --like")
+    if recall is not None and r is not None:
+        raise OptionError(
+            "expected -r or --recall, got both",
+            hint="-r finds all that are near enough",
+        )
 
 
 def _search_like(

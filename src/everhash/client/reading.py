@@ -18,7 +18,7 @@ from everhash.matches import Matches
 from everhash.wire.match_tables import from_arrow
 from everhash.wire.matches import FlatMatches, from_json
 from everhash.wire.media import ARROW, media_type
-from everhash.wire.options import check_by, check_k, check_radius
+from everhash.wire.options import RECALL, check_by, check_k, check_radius, check_recall
 from everhash.wire.values import read_count, read_flag
 
 
@@ -119,12 +119,14 @@ class RemoteReading:
         ids: Iterable[Any] | None = None,
         unlabelled: bool = False,
         exact: bool = False,
+        recall: float = RECALL,
         explain: bool = False,
         payloads: bool = False,
     ) -> Matches:
         """Return the k best entries of each query; see `Index.search`. X has to be rows."""
+        share = check_recall(recall)
         rows, flags = requests.queries_of(X), _flags(unlabelled, exact, explain, payloads)
-        options = {"k": check_k(k), "by": check_by(by), **flags}
+        options = {"k": check_k(k), "by": check_by(by), "recall": share, **flags}
         options |= requests.filters_json(labels, ids)
         calls = requests.search_calls("/search", rows, options, self._limits)
         return self._find(calls, len(rows), options)
@@ -139,12 +141,15 @@ class RemoteReading:
         ids: Iterable[Any] | None = None,
         unlabelled: bool = False,
         exact: bool = False,
+        recall: float = RECALL,
         explain: bool = False,
         payloads: bool = False,
     ) -> Matches:
         """Return the best entries for entries, given by their ids; see `Index.search_like`."""
+        share = check_recall(recall)
         names, flags = requests.ids_of(like), _flags(unlabelled, exact, explain, payloads)
-        options = {"k": check_k(k), "by": by, **flags, **requests.filters_json(labels, ids)}
+        options = {"k": check_k(k), "by": by, "recall": share, **flags}
+        options |= requests.filters_json(labels, ids)
         calls = requests.entry_search_calls(names, options, self._limits)
         return self._find(calls, len(names), options)
 

@@ -29,14 +29,14 @@ def merge_found(found: list[Found], k: int | None, missing: list[int]) -> Matche
     scores = _wide([part.matches.scores for part in found])
     likeness = _wide([part.matches.likeness for part in found])
     there = arrivals >= 0
-    order = _order(scores, likeness, arrivals, first.by)
+    order = _order(scores, _wide([part.estimates for part in found]), arrivals, first.by)
     counts = there.sum(axis=1)
     if k is None:
         width = int(counts.max(initial=0))
     else:
         width = min(k, arrivals.shape[1])
         counts = np.minimum(counts, width)
-    order = order[:, :width]
+    order = _shown(order[:, :width], scores, likeness, arrivals, first.by)
 
     def best(column: NDArray[Any]) -> NDArray[Any]:
         return np.take_along_axis(column, order, axis=1)
@@ -89,6 +89,24 @@ def _order(
     absent = arrivals < 0
     order: Counts = np.lexsort((arrivals, alike, keys, absent), axis=1)
     return order
+
+
+def _shown(
+    chosen: Counts,
+    scores: NDArray[np.float32],
+    likeness: NDArray[np.float32],
+    arrivals: Counts,
+    by: list[str],
+) -> Counts:
+    """Return those that estimates have chosen, in the order of their likeness."""
+
+    def mine(column: NDArray[Any]) -> NDArray[Any]:
+        return np.take_along_axis(column, chosen, axis=1)
+
+    shown: Counts = np.take_along_axis(
+        chosen, _order(mine(scores), mine(likeness), mine(arrivals), by), axis=1
+    )
+    return shown
 
 
 def _ids(table: NDArray[Any]) -> NDArray[Any]:

@@ -88,6 +88,8 @@ class Look(NamedTuple):
     """Which entry is the nearest to each of these rows, for those that resemble nothing learned?"""
 
     X: Any
+    recall: float
+    """Share of the nearest entries to find on average."""
 
 
 class ReadPage(NamedTuple):
@@ -114,6 +116,8 @@ class Found(NamedTuple):
     matches: Matches
     arrivals: Counts
     """(n, k) when each entry arrived, among those of all shards."""
+    estimates: NDArray[np.float32]
+    """(n, k) the likeness by which entries of equal score were chosen."""
     there: NDArray[np.bool_] | None
     """Which of the ids that were given the shard has, if any were."""
 

@@ -24,6 +24,7 @@ from everhash.collection.read_calls import drawn
 from everhash.errors import InputError, UnknownIdError, UnknownNameError
 from everhash.matches import Matches
 from everhash.wire.ids import IdList, as_ids, plain_ids
+from everhash.wire.options import RECALL, check_recall
 
 
 class SearchCalls(ReadCalls):
@@ -39,12 +40,14 @@ class SearchCalls(ReadCalls):
         ids: Iterable[Any] | None = None,
         unlabelled: bool = False,
         exact: bool = False,
+        recall: float = RECALL,
         explain: bool = False,
         payloads: bool = False,
     ) -> Matches:
-        """Return the k best entries of each query."""
+        """Return the k best entries of each query; each shard finds that share of its nearest."""
+        share = check_recall(recall)
         options = {"labels": drawn(labels), "unlabelled": unlabelled, "exact": exact}
-        options |= {"explain": explain, "payloads": payloads}
+        options |= {"recall": share, "explain": explain, "payloads": payloads}
         return self._search(Call("search", (X, k, by), options), drawn(ids), k)
 
     def search_like(
@@ -57,10 +60,12 @@ class SearchCalls(ReadCalls):
         ids: Iterable[Any] | None = None,
         unlabelled: bool = False,
         exact: bool = False,
+        recall: float = RECALL,
         explain: bool = False,
         payloads: bool = False,
     ) -> Matches:
         """Return the best entries for entries, given by their ids."""
+        recall = check_recall(recall)
         return self.search(
             self.features(like),
             k,
@@ -69,6 +74,7 @@ class SearchCalls(ReadCalls):
             ids=ids,
             unlabelled=unlabelled,
             exact=exact,
+            recall=recall,
             explain=explain,
             payloads=payloads,
         )
@@ -124,8 +130,9 @@ class SearchCalls(ReadCalls):
     def _search_auto(self, call: Call, ids: IdList | None, k: int | None) -> Matches:
         """Choose by meaning or likeness for each query, as one machine does."""
         X, number, _ = call.arguments
+        recall = call.options.get("recall", 1.0)  # within a radius there is none
         calls = tuple(call._replace(arguments=(X, number, by)) for by in ("meaning", "likeness"))
-        answers, (*found, looked) = self._found(calls, ids, (Look(X),))
+        answers, (*found, looked) = self._found(calls, ids, (Look(X, recall),))
         novel = asks_for_something_else(looked)
         parts = [
             (rows, chosen_queries(matches, rows, trim=k is None))

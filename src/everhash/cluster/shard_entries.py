@@ -243,11 +243,14 @@ def _search(collection: ShardCollection, question: Search) -> Found:
         options = {**options, "ids": pick(ids, np.flatnonzero(there))}
     matches = getattr(collection, name)(*arguments, **options)
     found = np.arange(matches.ids.shape[1]) < matches.counts[:, None]
-    arrivals = np.full(matches.ids.shape, -1, np.int64)
+    arrivals, estimates = np.full(matches.ids.shape, -1, np.int64), matches.likeness
     if found.any():
-        places = collection.find(as_ids(matches.ids[found].tolist()))
-        arrivals[found] = collection.arrivals.rows[places]
-    return Found(matches, arrivals, there)
+        places = np.full(arrivals.shape, -1, np.int64)
+        places[found] = collection.find(as_ids(matches.ids[found].tolist()))
+        arrivals[found] = collection.arrivals.rows[places[found]]
+        if "meaning" in matches.by and not options.get("exact"):
+            estimates = collection.index.estimates_at(arguments[0], places)
+    return Found(matches, arrivals, estimates, there)
 
 
 def _checked(collection: ShardCollection, question: Checked) -> None:
@@ -257,7 +260,7 @@ def _checked(collection: ShardCollection, question: Checked) -> None:
 def _look(collection: ShardCollection, question: Look) -> Nearest:
     """Look for the nearest entries as a search by "auto" does."""
     index: Index = collection.index
-    query = Query(index, question.X, exact=False)
+    query = Query(index, question.X, exact=False, recall=question.recall)
     asked = query.novelty > FAMILIAR
     n = len(asked)
     cosines, arrivals = np.full(n, -np.inf, np.float32), np.full(n, np.iinfo(np.int64).max)

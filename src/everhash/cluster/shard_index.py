@@ -12,8 +12,11 @@ from everhash.index.coded import CodedEntries
 from everhash.index.features import StoredFeatures
 from everhash.index.index import Index
 from everhash.index.likeness import Likeness
+from everhash.index.ways.likeness import LikenessOf
 from everhash.index.ways.query import Query
+from everhash.stream import as_rows
 from everhash.wire.ids import IdList
+from everhash.wire.options import RECALL
 
 
 class ShardIndex(Index):
@@ -21,6 +24,11 @@ class ShardIndex(Index):
 
     def _code_likeness(self, rows: Floats, first: int) -> None:
         self._write_likeness(rows, first)
+
+    @property
+    def cells_due(self) -> bool:
+        """Never: shards are searched in full, so that they answer as one machine does."""
+        return False
 
     def places_of(self, ids: IdList) -> Counts:
         """Return the place of each id, -1 if no entry has it."""
@@ -37,8 +45,18 @@ class ShardIndex(Index):
 
     def check_search(self, X: Any, labels: Any) -> None:
         """Raise what is wrong with rows to search by, or else with labels to search for."""
-        Query(self, X, exact=False)
+        Query(self, X, exact=False, recall=RECALL)
         self._scope(labels, None, unlabelled=False)
+
+    def estimates_at(self, X: Any, places: Counts) -> Floats:
+        """Return (q, m) estimated cosines of each query with entries of its own; 0 for place -1."""
+        rows = as_rows(X, self.hasher.n_features_in_, "this index")
+        likeness = LikenessOf(self, rows)
+        out = np.zeros(places.shape, np.float32)
+        for i, mine in enumerate(places):
+            there = mine >= 0
+            out[i, there] = likeness.of(mine[there], slice(i, i + 1))[0]
+        return out
 
     def take_coder(self, coder: Likeness) -> None:
         """Take over what makes likeness codes, before there are any."""

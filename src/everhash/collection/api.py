@@ -16,6 +16,7 @@ from everhash.index.entries import Entry, Page
 from everhash.index.refresh import RefreshReport
 from everhash.matches import Matches
 from everhash.wire.ids import Id
+from everhash.wire.options import RECALL
 
 
 @runtime_checkable
@@ -141,6 +142,7 @@ class CollectionApi(Protocol):
         ids: Iterable[Any] | None = None,
         unlabelled: bool = False,
         exact: bool = False,
+        recall: float = RECALL,
         explain: bool = False,
         payloads: bool = False,
     ) -> Matches:
@@ -157,6 +159,7 @@ class CollectionApi(Protocol):
         ids: Iterable[Any] | None = None,
         unlabelled: bool = False,
         exact: bool = False,
+        recall: float = RECALL,
         explain: bool = False,
         payloads: bool = False,
     ) -> Matches:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from everhash.collection.cell_parts import load_cell_numbers
 from everhash.collection.loading import (
     Loaded,
     check_head,
-    covering,
     learn_lessons,
     load,
     load_change,
@@ -18,6 +18,7 @@ from everhash.collection.loading import (
     load_hasher,
 )
 from everhash.collection.part_arrays import require
+from everhash.collection.pieces import covering
 from everhash.index.export import LabelChange, RecordTable
 from everhash.index.index import Index
 from everhash.store.parts import Listing, PartKey
@@ -42,6 +43,7 @@ def read_newer(store: Store, parts: Listing, about: dict[str, Any], state: Loade
         state.index.labels_changed()  # their names may
     _read_entries(store, state.index, about["changes"])
     state.features.dropped = []  # only a writer makes room
+    state.features.complete = False
     return state
 
 
@@ -65,6 +67,8 @@ def _read_entries(store: Store, index: Index, known_changes: int) -> None:
         new.change(change.part(change.places >= known))
     codes = load_codes(store, index.hasher, index.coded_by, index.coding, known)
     index.append(new, codes)
+    if index.cells is not None:
+        index.list_cells(index.cells, load_cell_numbers(store, index, index.cells, known))
     for change in _in_effect([change.part(change.places < known) for change in changes]):
         index.apply(change)
 

@@ -52,6 +52,7 @@ def write_changeset(transaction: Transaction, recorder: Recorder, changes: Chang
             recorder.write_change(transaction, change)
     recorder.write_code_changes(transaction, changes.codes_gained, changes.codes_lost)
     recorder.write_entries(transaction)
+    recorder.write_cells(transaction)
     transaction.attach(changes.attached)
     if changes.also is not None:
         changes.also(transaction)

@@ -48,9 +48,9 @@ class Collection(LabelCalls):
     that only need memory do not wait for the disk: while a commit is being made durable they go on,
     and see its changes already. If it fails, the writing call raises and memory is read again from
     the file, so what they saw may be gone. Calls that read the file wait for the commit, and so do
-    those that must not see anything change: `attachments`, `features`, `search_like`, searches by
-    likeness or auto, with `exact=True` or `payloads=True`, `page` and `entries` with a text,
-    `held`, `catch_up`, `close`, and `snapshot` of a collection in memory.
+    those that must not see anything change: `attachments`, `features`, searches with
+    `payloads=True`, `page` and `entries` with a text, `held`, `catch_up`, `close`, `snapshot` of a
+    collection in memory, and searches that need features which nobody has read yet.
 
     `create` and `open` make collections.
     """

@@ -21,7 +21,7 @@ from everhash.index.export import CodeRecords, LabelChange, Records
 from everhash.index.features import StoredFeatures
 from everhash.store.parts import ABOUT, DAMAGED, Arrays, PartKey, about_of, pack
 from everhash.stream import MAX_FEATURE
-from everhash.wire.ids import Id, as_id
+from everhash.wire.ids import ID_CHARACTERS, Id, as_id
 
 MAX_ENTRIES = 2**31 - 1
 """Entries a collection can have, removed ones included."""
@@ -64,17 +64,24 @@ def read_entries(
     if "several" in arrays:
         several = array_of(arrays, "several", key, np.int64, (None, 2))
     require(labels.max(initial=-1) < n_labels, key, "it names labels that the hasher does not have")
-    places, counts = np.unique(several[:, 0], return_counts=True)
     multiple = key.start + np.flatnonzero(labels == SEVERAL)
-    fits = np.array_equal(places, multiple) and counts.min(initial=2) > 1
-    numbers = several[:, 1]
-    fits = fits and numbers.min(initial=0) >= 0 and numbers.max(initial=-1) < n_labels
-    fits = fits and len(np.unique(several, axis=0)) == len(several)
+    fits = _is_list_of(several, multiple, n_labels)
     require(fits, key, "entries with several labels do not fit their list")
     if "names" in arrays:
         return Records(columns, several, _names(arrays["names"], key, rows))
     ids = array_of(arrays, "ids", key, np.int64, (rows,)) if "ids" in arrays else None
     return Records(columns, several, ids)
+
+
+def _is_list_of(several: Counts, multiple: Counts, n_labels: int) -> bool:
+    """Whether a list has labels for the entries that have several, and for no others."""
+    if len(several) == 0:
+        return len(multiple) == 0
+    places, counts = np.unique(several[:, 0], return_counts=True)
+    fits = np.array_equal(places, multiple) and bool(counts.min() > 1)
+    numbers = several[:, 1]
+    fits = fits and bool(numbers.min() >= 0 and numbers.max() < n_labels)
+    return fits and len(np.unique(several, axis=0)) == len(several)
 
 
 def _column(
@@ -100,12 +107,20 @@ def _column(
 def _names(text: NDArray[Any], key: PartKey, rows: int) -> list[Id]:
     try:
         listed = json.loads(text.tobytes())
-        names = [as_id(name) for name in listed]
+        names = listed if _are_texts(listed) else [as_id(name) for name in listed]
     except (ValueError, TypeError, RecursionError) as error:
         raise CollectionFileError(f"{key}: no ids: {error!s:.80}", hint=DAMAGED) from None
     require(isinstance(listed, list), key, "no ids: not a list")
     require(len(names) == rows, key, f"{len(names)} ids for {rows} entries")
     return names
+
+
+def _are_texts(listed: Any) -> bool:
+    """Whether it is a list of strings, each of which can be an id; False leaves it open."""
+    if not isinstance(listed, list) or set(map(type, listed)) != {str}:
+        return False
+    lengths = set(map(len, listed))
+    return min(lengths) >= 1 and max(lengths) <= ID_CHARACTERS
 
 
 def pack_change(change: LabelChange) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from bisect import bisect_right
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.collection.attachments import check_numbers
+from everhash.collection.cell_parts import load_cell_numbers, load_cells
 from everhash.collection.entry_formats import (
     MAX_ENTRIES,
     check_coverage,
@@ -30,6 +30,7 @@ from everhash.collection.formats import (
     read_mapping,
 )
 from everhash.collection.part_arrays import require
+from everhash.collection.pieces import covering
 from everhash.collection.recorder import Recorder
 from everhash.collection.stored_features import FeatureStore
 from everhash.errors import (
@@ -53,7 +54,10 @@ from everhash.peers.model_file import hasher_from_bytes
 from everhash.store.parts import DAMAGED, PartKey, unpack
 from everhash.store.store import Store
 
-KINDS = {"model", "lesson", "mapping", "likeness", "entries", "change", "codes", "features"}
+KINDS = {
+    *("model", "lesson", "mapping", "likeness", "centroids"),
+    *("entries", "change", "codes", "features", "cells"),
+}
 SHARD = {"shard", "arrivals"}
 """What the file of a shard has besides; see `everhash.cluster`."""
 OUTGROWN = "it outgrows what the head counts"
@@ -102,10 +106,12 @@ def load(store: Store, make_index: type[Index] = Index) -> Loaded:
     check_coverage(codes, coded)
     coder = _load_likeness(store, hasher.n_features_in_, options)
     index.restore(records, codes, mapping, coder)
+    if (cells := load_cells(store, index)) is not None:
+        index.list_cells(cells, load_cell_numbers(store, index, cells))
     require(index.ids_are_distinct(), "entries", "two have one id")
     require(index.first_rows_fit(), "likeness", "its rows are not those of the first entries")
     index.continue_ids(store.about.get("next_id", 0))
-    _count_lost(store, recorder, codes, coded, index)
+    _count_lost(store, recorder, coded, index.keeps_features())
     recorder.mark_saved()
     return Loaded(hasher, index, recorder, features)
 
@@ -154,7 +160,7 @@ def _check_listing(store: Store) -> None:
     require({key.kind for key in parts} <= KINDS | SHARD, "head", "parts of an unknown kind")
     starts = {kind: store.starts(kind) for kind in KINDS}
     counts = {"lesson": about["lessons"], "change": about["changes"]}
-    for kind in ("model", "mapping", "lesson", "change", "likeness"):
+    for kind in ("model", "mapping", "lesson", "change", "likeness", "centroids"):
         found = len(starts[kind])
         numbered = starts[kind] == list(range(found)) and found == counts.get(kind, found)
         require(numbered, f"{kind} parts", "some are missing, or more than the head counts")
@@ -278,6 +284,8 @@ def load_records(
 def _check_labels(records: RecordTable, hasher: StreamHasher) -> None:
     """Raise if an entry has a label that was merged into another or dropped."""
     gone = {number for number, name in enumerate(hasher.labels_) if name is None}
+    if not gone:
+        return
     used = {
         *np.unique(records.labels).tolist(),
         *(n for of in records.several.values() for n in of),
@@ -300,12 +308,6 @@ def load_change(store: Store, start: int, n_places: int, n_labels: int) -> Label
     return change
 
 
-def covering(store: Store, kind: str, place: int) -> list[int]:
-    """Return the starts of the parts that have entries from a place on."""
-    starts = store.starts(kind)
-    return starts[max(0, bisect_right(starts, place) - 1) :]
-
-
 def load_codes(
     store: Store, hasher: Hasher, mapping: FrozenMapping | None, coding: str, known: int = 0
 ) -> CodeRecords:
@@ -318,20 +320,18 @@ def load_codes(
         key = PartKey("codes", start)
         codes = read_codes(store.read(key), key, store.parts[key].rows, bits, homes)
         require(codes.places.max(initial=-1) < stop, key, "places beyond the next part's start")
-        parts.append(codes.part(codes.places >= known))
+        parts.append(codes.part(codes.places >= known) if known else codes)
     return CodeRecords.joined(parts)
 
 
 def _count_lost(
-    store: Store, recorder: Recorder, codes: CodeRecords, coded: NDArray[np.bool_], index: Index
+    store: Store, recorder: Recorder, coded: NDArray[np.bool_], kept: NDArray[np.bool_]
 ) -> None:
     """Count for each part the entries that have left it but still take space there."""
-    kept = index.with_features(np.arange(index.arrived))
-    for kind, living in (("codes", codes.places[coded[codes.places]]), ("features", kept)):
-        starts = store.starts(kind)
-        counts = np.diff(np.append(np.searchsorted(living, starts), len(living)))
-        for start, alive in zip(starts, counts.tolist(), strict=True):
+    for kind, there in (("codes", coded), ("features", kept)):
+        for start, stop in pairwise([*store.starts(kind), len(there)]):
             key = PartKey(kind, start)
+            alive = int(np.count_nonzero(there[start:stop]))
             recorder.count_lost(key, store.parts[key].rows - alive)
     rows = sum(store.parts[PartKey("features", start)].rows for start in store.starts("features"))
-    require(rows >= len(kept), "features", "some are missing")
+    require(rows >= int(np.count_nonzero(kept)), "features", "some are missing")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from everhash.store.parts import PartKey
+from everhash.store.store import Store
 from everhash.store.transaction import Transaction
 
 PIECE_BYTES = 64 << 20
@@ -49,3 +52,9 @@ def delete_all(change: Transaction, kind: str) -> None:
     """Delete all parts of a kind."""
     for start in change.parts.starts(kind):
         change.delete(PartKey(kind, start))
+
+
+def covering(store: Store, kind: str, place: int) -> list[int]:
+    """Return the starts of the parts that have entries from a place on."""
+    starts = store.starts(kind)
+    return starts[max(0, bisect_right(starts, place) - 1) :]

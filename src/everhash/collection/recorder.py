@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.collection.attachments import KINDS
+from everhash.collection.cell_parts import write_cells
 from everhash.collection.entry_formats import (
     pack_change,
     pack_codes,
@@ -60,6 +61,7 @@ class Recorder:
         self._mapping: FrozenMapping | None = None
         self._stamp = stamp_of(hasher)
         self._coder = coder_stamp(index.coder)
+        self._cells = index.cells
         self._lost: dict[PartKey, int] = {}
         """Entries of each part of codes and features that have left it but still take space."""
         self._touched: set[int] = set()
@@ -72,6 +74,7 @@ class Recorder:
         self._mapping = self._index.coded_by
         self._stamp = stamp_of(self._hasher)
         self._coder = coder_stamp(self._index.coder)
+        self._cells = self._index.cells
 
     @property
     def hasher_is_saved(self) -> bool:
@@ -207,6 +210,13 @@ class Recorder:
             data = pack_features(places[kept], stored, starts[0])
             change.put(keys[0], int(kept.sum()), data)
 
+    def write_cells(self, change: Transaction) -> None:
+        """Write the cells of new entries; those of all, and the centroids, if they are others."""
+        cells = self._index.cells
+        if cells is not None:
+            first = 0 if cells is not self._cells else self._places
+            write_cells(change, cells, first, whole=cells is not self._cells, most=PART_ENTRIES)
+
     # Compacting
 
     def compact(self, change: Transaction) -> int:
@@ -220,6 +230,7 @@ class Recorder:
         change.renumber_attached(kept, KINDS)
         self._lost, self._touched, self._places = {}, set(), 0
         self.write_entries(change)
+        self.write_cells(change)
         about = change.about
         about.update(changes=0, changed=0, folds=about["folds"] + 1, next_id=self._index.next_id)
         return before - len(kept)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from contextlib import nullcontext
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -14,10 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from everhash.codes import Codes
 from everhash.collection.attachments import read_payloads
 from everhash.collection.read_calls import ReadCalls, drawn
+from everhash.collection.stored_features import NotAtHandError
 from everhash.errors import OptionError
 from everhash.index.index import Index
 from everhash.learn.classifying import Classifying
 from everhash.matches import Matches
+from everhash.wire.options import RECALL
 
 READING = ("likeness", "auto")
 """Ways of searching that read features."""
@@ -46,18 +48,19 @@ class SearchCalls(ReadCalls):
         ids: Iterable[Any] | None = None,
         unlabelled: bool = False,
         exact: bool = False,
+        recall: float = RECALL,
         explain: bool = False,
         payloads: bool = False,
     ) -> Matches:
         """Return the k best entries of each query; see `Index.search` for the options.
 
         With `payloads` the matches have the payloads of the entries found. These are read from the
-        file, and so are features, which by="likeness", by="auto" and `exact` need where they are
-        kept: the search waits for a commit that is under way, and a reader catches up first.
+        file: the search waits for a commit that is under way, and a reader catches up first. So it
+        does for features that are not at hand, and a reader for every search by likeness or auto.
         """
         only = Only(drawn(labels), drawn(ids), unlabelled, exact, explain)
         return self._search(
-            lambda index: index.search(X, k, by, **only._asdict()),
+            lambda index: index.search(X, k, by, recall=recall, **only._asdict()),
             payloads=payloads,
             features=exact or by in READING,
         )
@@ -72,6 +75,7 @@ class SearchCalls(ReadCalls):
         ids: Iterable[Any] | None = None,
         unlabelled: bool = False,
         exact: bool = False,
+        recall: float = RECALL,
         explain: bool = False,
         payloads: bool = False,
     ) -> Matches:
@@ -83,7 +87,7 @@ class SearchCalls(ReadCalls):
         like = drawn(like)
         only = Only(drawn(labels), drawn(ids), unlabelled, exact, explain)
         return self._search(
-            lambda index: index.search_like(like, k, by, **only._asdict()),
+            lambda index: index.search_like(like, k, by, recall=recall, **only._asdict()),
             payloads=payloads,
             features=True,
         )
@@ -126,7 +130,11 @@ class SearchCalls(ReadCalls):
         self, search: Callable[[Index], Matches], *, payloads: bool, features: bool
     ) -> Matches:
         """Search memory, and the file at the same state for what is only there."""
-        with self._in_file() if payloads or features else nullcontext():
+        if not payloads and not (features and self._store.readonly):
+            memory, quick = self._in_memory(), suppress(NotAtHandError)
+            with quick, memory as state, state.features.without_file():
+                return search(state.index)
+        with self._in_file():
             with self._in_memory() as state:
                 matches = search(state.index)
                 if not payloads:

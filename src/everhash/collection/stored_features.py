@@ -1,47 +1,43 @@
-"""Features of entries in the file: written with their call, read when needed."""
+"""Features of entries in the file: written with their call, read when needed, kept for searches.
+
+What was read stays at hand in half precision, in a scratch file without a name that is mapped into
+memory: the system may take its pages back when memory is short, and reads them again.
+"""
 
 from __future__ import annotations
 
-import json
-from collections import OrderedDict
-from itertools import pairwise
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.collection.entry_formats import check_features, read_features
+from everhash.collection.entry_formats import read_features
 from everhash.collection.part_arrays import require
-from everhash.index.features import StoredFeatures
+from everhash.collection.scratch import Scratch
+from everhash.index.features import Pages, StoredFeatures, set_slots
+from everhash.learn.growing import GrowingArray
 from everhash.store.parts import Part, PartKey
 from everhash.store.store import Store
 
 Counts = NDArray[np.int64]
 
-CACHED_BYTES = 256 << 20
-"""Features that are kept in memory once they were read, at most."""
-FEW = 16
-"""Of a part that is not in memory, a row in so many is read by itself; more read the whole part."""
-
 
 class Loaded(NamedTuple):
-    """A part in memory."""
+    """The features of some entries."""
 
     places: Counts
     stored: StoredFeatures
 
 
-class Directory(NamedTuple):
-    """What is needed to read single rows of a part."""
-
-    places: Counts
-    scales: NDArray[np.float32]
-    halves: int
-    """Where they begin among the part's bytes."""
+class NotAtHandError(Exception):
+    """Features would have to be read from the file, which the caller has not locked."""
 
 
 class FeatureStore:
-    """Features kept in a store."""
+    """Features kept in a store. An entry's never change: another row is another entry."""
 
     def __init__(self, store: Store, n_features: int) -> None:
         self._store, self._n_features = store, n_features
@@ -49,12 +45,20 @@ class FeatureStore:
         """Places and features of the call under way, until they are written."""
         self.dropped: list[Counts] = []
         """Places whose features the call under way does not need any more."""
-        self._parts: OrderedDict[tuple[PartKey, Part], Loaded] = OrderedDict()
-        self._directories: dict[tuple[PartKey, Part], Directory] = {}
+        self.complete = not store.starts("features")
+        """Whether the features of all entries are at hand, so that nobody has to read the file."""
+        self._file_is_locked = True
+        self._scratch = Scratch(n_features, _folder_of(store))
+        self._brought: set[tuple[PartKey, Part]] = set()
+        """Parts that were read; one that was written again is another one."""
+        self._slots: GrowingArray[np.int32] = GrowingArray((), np.int32)
+        self._scales: GrowingArray[np.float32] = GrowingArray((), np.float32)
 
     def append(self, places: Counts, stored: StoredFeatures) -> None:
         """See `Features.append`."""
         self.unwritten = Loaded(places, stored)
+        if self.complete:
+            self._keep(self.unwritten)
 
     def drop(self, places: Counts) -> None:
         """See `Features.drop`: they leave the file when their part is written again."""
@@ -62,90 +66,85 @@ class FeatureStore:
             self.dropped.append(places)
 
     def renumber(self, kept: Counts) -> None:
-        """See `Features.renumber`: whoever writes the file does it."""
+        """See `Features.renumber`: whoever writes the file does it there."""
+        self._slots.replace(self._slots.rows[kept[kept < len(self._slots)]])
 
     def read(self, places: Counts) -> StoredFeatures:
         """See `Features.read`."""
-        result = StoredFeatures.room_for((len(places), self._n_features))
-        starts = self._store.starts("features")
-        at = np.searchsorted(starts, places, side="right") - 1
-        new = 0 if self.unwritten is None else len(self.unwritten.places)
-        first = int(self.unwritten.places[0]) if self.unwritten is not None and new else 2**62
-        at[places >= first] = len(starts)
-        edges = [0, *(np.flatnonzero(np.diff(at)) + 1).tolist(), len(places)]
-        for begin, end in pairwise(edges) if len(places) else ():
-            wanted, part = places[begin:end], slice(begin, end)
-            number = int(at[begin])
-            require(number >= 0, "features", f"none for entry {wanted[0]}")
-            if number < len(starts):
-                found = self._rows(PartKey("features", starts[number]), wanted)
-            else:
-                found = _chosen(self.unwritten, wanted, "features")
-            result.halves[part], result.scales[part] = found.halves, found.scales
-        return result
+        self._bring(places)
+        slots = self._slots.rows[places]
+        halves = self._scratch.rows[slots].view(np.float16)
+        return StoredFeatures(halves, self._scales.rows[slots])
 
-    def _rows(self, key: PartKey, wanted: Counts) -> StoredFeatures:
-        """Return the features of some entries of one part."""
-        part = self._store.parts[key]
-        if (key, part) not in self._parts and FEW * len(wanted) < part.rows:
-            return self._single_rows(key, part, wanted)
-        return _chosen(self.part(key, part), wanted, key)
+    def pages(self, places: Counts | None) -> Pages:
+        """See `Features.pages`."""
+        if places is not None:
+            self._bring(places)
+        elif not self.complete:
+            for start in self._store.starts("features"):
+                self._bring_part(PartKey("features", start))
+            if self.unwritten is not None:
+                self._keep(self.unwritten)
+            self.complete = True
+        return Pages(self._scratch.rows, self._slots.rows)
 
-    def _single_rows(self, key: PartKey, part: Part, wanted: Counts) -> StoredFeatures:
-        """Read rows one by one, without the rest of their part."""
-        known = self._directory(key, part)
-        slots = _slots(known.places, wanted, key)
-        halves = np.empty((len(wanted), self._n_features), np.float16)
-        width = 2 * self._n_features
-        with self._store.open_blob(key) as blob:
-            for row, slot in enumerate(slots.tolist()):
-                begin = known.halves + slot * width
-                blob.seek(begin)
-                halves[row] = np.frombuffer(blob.read(width), np.float16)
-        stored = StoredFeatures(halves, known.scales[slots])
-        check_features(stored, key)
-        return stored
-
-    def _directory(self, key: PartKey, part: Part) -> Directory:
-        """Return where the rows of a part are; the part is read and checked once for it."""
-        name = (key, part)  # one commit may write a part twice
-        if name not in self._directories:
-            data = self._store.read_bytes(key, part)
-            loaded = self.part(key, part)
-            header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-            begin = 8 + int.from_bytes(data[:8], "little") + header["halves"]["data_offsets"][0]
-            known = {item for item in self._store.parts.items() if item[0].kind == "features"}
-            for old in set(self._directories) - known:
-                del self._directories[old]
-            scales = loaded.stored.scales.copy()
-            self._directories[name] = Directory(loaded.places.copy(), scales, begin)
-        return self._directories[name]
+    @contextmanager
+    def without_file(self) -> Iterator[None]:
+        """Raise `NotAtHandError` in this block instead of reading the file."""
+        self._file_is_locked = False
+        try:
+            yield
+        finally:
+            self._file_is_locked = True
 
     def part(self, key: PartKey, part: Part) -> Loaded:
-        """Return the places and features of one part; those read last are kept in memory."""
-        name = (key, part)
-        if name in self._parts:
-            self._parts.move_to_end(name)
-            return self._parts[name]
+        """Return the places and features of one part."""
+        if not self._file_is_locked:
+            raise NotAtHandError
         arrays = self._store.read(key, part)
-        loaded = Loaded(*read_features(arrays, key, part.rows, self._n_features))
-        self._parts[name] = loaded
-        while len(self._parts) > 1 and self._cached() > CACHED_BYTES:
-            self._parts.popitem(last=False)
-        return loaded
+        return Loaded(*read_features(arrays, key, part.rows, self._n_features))
 
-    def _cached(self) -> int:
-        return sum(loaded.stored.halves.nbytes for loaded in self._parts.values())
+    def _missing(self, places: Counts) -> Counts:
+        known = places < len(self._slots)
+        missing = ~known
+        missing[known] = self._slots.rows[places[known]] < 0
+        return places[missing]
+
+    def _bring(self, places: Counts) -> None:
+        """Have the features of these entries at hand."""
+        missing = self._missing(places)
+        if len(missing) and self.unwritten is not None:
+            self._keep(self.unwritten)
+            missing = self._missing(missing)
+        if len(missing) == 0:
+            return
+        starts = self._store.starts("features")
+        at = np.unique(np.searchsorted(starts, missing, side="right") - 1)
+        require(at[0] >= 0, "features", "features are missing")
+        for number in at.tolist():
+            self._bring_part(PartKey("features", starts[number]))
+        require(len(self._missing(missing)) == 0, "features", "features are missing")
+
+    def _bring_part(self, key: PartKey) -> None:
+        """Have the features of one part at hand."""
+        part = self._store.parts[key]
+        if (key, part) not in self._brought:
+            loaded = self.part(key, part)
+            there = loaded.places.max(initial=-1) < self._store.about["places"]
+            require(bool(there), key, "features of entries that are not there")
+            self._keep(loaded)
+            self._brought.add((key, part))
+
+    def _keep(self, loaded: Loaded) -> None:
+        """Take over those features that are not at hand."""
+        new = np.isin(loaded.places, self._missing(loaded.places), assume_unique=True)
+        if new.any():
+            first = self._scratch.append(loaded.stored.halves[new].view(np.uint16))
+            self._scales.grow_to(first + int(new.sum()))
+            self._scales.rows[first:] = loaded.stored.scales[new]
+            set_slots(self._slots, loaded.places[new], first)
 
 
-def _slots(known: Counts, wanted: Counts, key: PartKey | str) -> Counts:
-    """Return where the wanted places are among the known ones, both ascending."""
-    slots = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    require(len(known) > 0 and np.array_equal(known[slots], wanted), key, "features are missing")
-    return slots
-
-
-def _chosen(loaded: Loaded | None, wanted: Counts, key: PartKey | str) -> StoredFeatures:
-    assert loaded is not None  # noqa: S101 - the caller has looked
-    slots = _slots(loaded.places, wanted, key)
-    return StoredFeatures(loaded.stored.halves[slots], loaded.stored.scales[slots])
+def _folder_of(store: Store) -> Path | None:
+    """Return the folder of a collection's file; None for one in memory."""
+    return store.path.parent if store.path is not None else None

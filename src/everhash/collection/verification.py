@@ -88,6 +88,8 @@ def _contents(index: Index) -> Iterator[str]:
         yield "functions that count as unchanged are not those that codes were made with"
     if wrong := _wrong_likeness(index):
         yield f"{wrong} likeness codes are not what their features give"
+    if wrong := _wrong_cells(index):
+        yield f"{wrong} entries are not in the cells that are nearest to them"
 
 
 def _changed_unnoticed(index: Index) -> bool:
@@ -111,6 +113,17 @@ def _wrong_likeness(index: Index) -> int:
         if coder is not None:
             same = (coder.encode(rows) == index.likeness_column[part]).all(axis=1)
             wrong += int((~same).sum())
+    return wrong
+
+
+def _wrong_cells(index: Index) -> int:
+    """Return how many entries are not in the cell that their features give."""
+    wrong, cells = 0, index.cells
+    places = index.with_features(np.arange(0 if cells is None else index.arrived))
+    for start in range(0, len(places), BATCH):
+        part = places[start : start + BATCH]
+        assert cells is not None  # noqa: S101 - there would be no places
+        wrong += int((cells.nearest(index.features_at(part)) != cells.numbers[part]).sum())
     return wrong
 
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from everhash.collection.changeset import Changeset, write_changeset
 from everhash.collection.loading import Loaded
@@ -15,6 +15,7 @@ from everhash.collection.search_calls import SearchCalls
 from everhash.errors import CollectionFileError, EverhashError, StoreError
 from everhash.index.index import Index
 from everhash.index.refresh import RefreshReport, Steps, report_of
+from everhash.store.schema import VERSION
 from everhash.store.store import Store
 
 AT_ONCE = 4096
@@ -41,6 +42,17 @@ class WriteCall:
         return self.changes
 
 
+class Due(NamedTuple):
+    """What is to be done in the background."""
+
+    refresh: bool
+    cells: bool
+
+
+def _due_of(index: Index) -> Due:
+    return Due(index.refresh_due, index.cells_due)
+
+
 class Writing(SearchCalls):
     """Transactions and refreshes; the calls that use them are in the subclasses."""
 
@@ -61,7 +73,11 @@ class Writing(SearchCalls):
                 return state.index.refresh(dry_run=True)
         self._stop_refreshing()
         with self._writer_lock:
-            return report_of(self.refresh_steps(dry_run=dry_run))
+            report = report_of(self.refresh_steps(dry_run=dry_run))
+            if not dry_run and self._due().cells:
+                for _ in self._cell_steps():
+                    pass
+            return report
 
     def refresh_steps(self, *, dry_run: bool = False) -> Generator[float, None, RefreshReport]:
         """Refresh a slice at a time, yielding the share done; any other call may come in between.
@@ -79,17 +95,38 @@ class Writing(SearchCalls):
 
     def _step(self, index: Index, steps: Steps) -> float | None:
         """Refresh one slice; return None once there is none left and the file has it all."""
-        with self._writing(refreshing=True) as call:
-            if call.state.index is not index:
-                raise StoreError(
-                    "a call in between failed, which undid the refresh", hint="refresh again"
-                )
+        with self._slice(index) as call:
             share = next(steps, None)
             if share is None and not index.last_refresh.dry_run:
                 call.begin().refreshed = index.last_refresh
         if share is None:
             self._refresh_behind()
         return share
+
+    @contextmanager
+    def _slice(self, index: Index) -> Iterator[WriteCall]:
+        """Lock the collection for a part of a longer work on this index."""
+        with self._writing(refreshing=True) as call:
+            if call.state.index is not index:
+                raise StoreError(
+                    "a call in between failed, which undid the refresh", hint="refresh again"
+                )
+            yield call
+
+    def _cell_steps(self) -> Generator[float, None, None]:
+        """Make cells a slice at a time, as `refresh_steps` refreshes."""
+        with self._writing(refreshing=True) as call:
+            index = call.state.index
+            steps = index.cell_steps()
+        with closing(steps):
+            while True:
+                with self._slice(index) as call:
+                    share = next(steps, None)
+                    if share is None:
+                        call.begin()
+                if share is None:
+                    return
+                yield share
 
     def compact(self) -> int:
         """Drop the places of removed entries for good; return how many there were.
@@ -106,11 +143,17 @@ class Writing(SearchCalls):
             return call.state.index.removed
 
     def compact_if_worth_it(self) -> None:
-        """Compact a collection that is mostly places of removed entries."""
+        """Compact a collection that is mostly places of removed entries, or make cells if due.
+
+        A file of an older version stays as it is until somebody writes.
+        """
         with self._in_memory() as state:
             worth = state.index.removed > max(MANY_REMOVED, len(state.index))
+            cells_due = state.index.cells_due and self._store.version == VERSION
         if worth:
             self.compact()
+        elif cells_due:
+            self._refresh_behind()
 
     # Refreshing by itself
 
@@ -129,7 +172,7 @@ class Writing(SearchCalls):
         """Start refreshing in the background if a publication has left entries stale."""
         with self._state_lock:
             state = self._loaded
-            due = self._auto_refresh and state is not None and state.index.refresh_due
+            due = self._auto_refresh and state is not None and any(_due_of(state.index))
             coded = None if state is None else state.index.coded
             taken = coded is not None and coded.refreshing  # its last step comes here again
             if due and not taken and not self._is_refreshing() and not self._stopping.is_set():
@@ -137,10 +180,11 @@ class Writing(SearchCalls):
                 self._behind.start()
 
     def _refresh_until_done(self) -> None:
-        """Refresh slice by slice, and again if the mapping was published meanwhile."""
+        """Work slice by slice, and again if the mapping was published meanwhile."""
         try:
-            while self._is_due() and not self._stopping.is_set():
-                with closing(self.refresh_steps()) as steps:
+            while any(due := self._due()) and not self._stopping.is_set():
+                work = self.refresh_steps() if due.refresh else self._cell_steps()
+                with closing(work) as steps:
                     while self._step_behind(steps):
                         pass
         except EverhashError as error:
@@ -151,8 +195,8 @@ class Writing(SearchCalls):
         self._behind = None
         self._refresh_behind()  # a write may have come after the last look
 
-    def _step_behind(self, steps: Generator[float, None, RefreshReport]) -> bool:
-        """Refresh one slice; return False at the end, or if the refresh is to stop.
+    def _step_behind(self, steps: Generator[float, None, Any]) -> bool:
+        """Do one slice; return False at the end, or if the refresh is to stop.
 
         Whoever wants it to stop may have the lock, so it does not wait for the lock for ever.
         """
@@ -169,9 +213,9 @@ class Writing(SearchCalls):
         behind = self._behind
         return behind is not None and behind.is_alive()
 
-    def _is_due(self) -> bool:
+    def _due(self) -> Due:
         with self._in_memory() as state:
-            return state.index.refresh_due
+            return _due_of(state.index)
 
     def _stop_refreshing(self) -> None:
         """End a refresh in the background before its end; a later write begins it again."""

@@ -108,13 +108,15 @@ class CodeTable:
         if len(places) == 0:
             return
         start, end = len(self), len(self) + len(places)
+        if start == 0:  # a file just opened: columns of zeros take no memory until they are used
+            self.places.replace(places)
+            self.alive.replace(np.ones(end, np.bool_))
+            self.replace(columns, self.bits)
+            return
         self.places.grow_to(end)
         self.alive.grow_to(end)
         self.places.rows[start:] = places
         self.alive.rows[start:] = True
-        if start == 0:  # a file just opened: columns of zeros take no memory until they are used
-            self.replace(columns, self.bits)
-            return
         for name, column in self._columns.items():
             column.grow_to(end)
             column.rows[start:] = getattr(columns, name)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everhash.index.arrays import Bools, Counts, Words
+from everhash.index.cells import Cells
 from everhash.index.columns import REMOVED, SEVERAL, UNLABELLED, Rows
 from everhash.index.likeness import Likeness
 from everhash.index.reading import ReadableEntries
@@ -187,20 +188,20 @@ class Exporting(ReadableEntries):
 
     def append(self, records: RecordTable, codes: CodeRecords) -> None:
         """Add entries after those that are there, with the codes of the unlabelled ones."""
-        first, labels = self.arrived, records.labels
+        first, labels = self.arrived, records.labels  # groups wait until somebody asks for them
         for ids in records.ids():
             self._ids.extend(ids)
         self._table.append(records.columns)
         self._labels.several |= records.several
         self._removed += int((labels == REMOVED).sum())
-        if self.hasher.assigns_codewords:
-            places = np.arange(first, first + len(labels))
-            at, numbers = self._labels.pairs(places)
-            self._given.append(numbers, places[at])
         if self._coded is not None:
             living = self.has_code(labels[codes.places - first])
-            self._coded.restore(*codes.part(living))
-            self._guess(first, self.arrived)
+            self._coded.restore(*(codes if living.all() else codes.part(living)))
+
+    def list_cells(self, cells: Cells, numbers: Counts) -> None:
+        """Take over cells, and those of the entries that they do not list yet."""
+        self._cells = cells
+        cells.append(numbers.astype(np.int32))
 
     def apply(self, change: LabelChange) -> None:
         """Apply a change that another process made to entries that are here."""
@@ -233,7 +234,11 @@ class Exporting(ReadableEntries):
         next_id = self._ids.next
         if self._coded is not None:
             self._coded.stop_refresh()
+        if self._clustering is not None:
+            self._clustering.stop()
         self._empty()
+        if self._cells is not None:
+            self._cells = self._cells.renumbered(kept)
         if self._coder is not None:
             self._coder.first = self._coder.first[kept[kept < len(self._coder.first)]]
         self._features.renumber(kept)
@@ -262,7 +267,8 @@ class Exporting(ReadableEntries):
 
     def ids_are_distinct(self) -> bool:
         """Whether no two entries have the same id."""
-        places = np.arange(self.arrived)
         ids = self._ids.between(0, self.arrived)
-        newest = places if ids is None else self._ids.find(ids)
-        return bool((newest == places)[self._is_living(places)].all())
+        if ids is None or self._ids.never_came_again():
+            return True
+        places = np.arange(self.arrived)
+        return bool((self._ids.find(ids) == places)[self._is_living(places)].all())

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from everhash import kernels
-from everhash.index.arrays import Bools, Counts, Floats
+from everhash.index.arrays import Counts, Floats
 from everhash.learn.growing import GrowingArray
 
 
@@ -50,6 +50,37 @@ class StoredFeatures:
         return rows
 
 
+class Pages(NamedTuple):
+    """Features where kernels can read them, without a copy."""
+
+    halves: NDArray[np.uint16]
+    """(slots, d) the bits of halves, without the rows' scales."""
+    slots: NDArray[np.int32]
+    """(n,) slot of each place; -1 where features are not kept, or not here yet."""
+
+    def cosines(self, queries: Floats, places: Counts) -> Floats:
+        """Return (q, m) cosines of queries, of unit length, with entries."""
+        out = np.empty((len(queries), len(places)), np.float32)
+        slots = self.slots[places].astype(np.int64)
+        kernels.load_likeness().cosines_at(self.halves, slots, queries, out)
+        return out
+
+    def units(self, places: Counts) -> Floats:
+        """Return (m, d) rows of entries, scaled to unit length."""
+        out = np.empty((len(places), self.halves.shape[1]), np.float32)
+        slots = self.slots[places].astype(np.int64)
+        kernels.load_likeness().unit_rows_at(self.halves, slots, out)
+        return out
+
+    def own_cosines(self, queries: Floats, places: Counts) -> Floats:
+        """Return (q, m) cosines of each query with entries of its own; NaN for place -1."""
+        out = np.empty(places.shape, np.float32)
+        slots = np.full(places.shape, -1)
+        slots[places >= 0] = self.slots[places[places >= 0]]
+        kernels.load_likeness().own_cosines_at(self.halves, slots, queries, out)
+        return out
+
+
 class Features(Protocol):
     """Where features are kept, by place: in memory, or in a file."""
 
@@ -59,6 +90,10 @@ class Features(Protocol):
 
     def read(self, places: Counts) -> StoredFeatures:
         """Return the features of entries, given by ascending places."""
+        ...
+
+    def pages(self, places: Counts | None) -> Pages:
+        """Return pages that have the features of these entries, or of all that are kept."""
         ...
 
     def drop(self, places: Counts) -> None:
@@ -74,43 +109,52 @@ class MemoryFeatures:
     """Features in memory, in order of place."""
 
     def __init__(self) -> None:
-        self._places: GrowingArray[np.int64] = GrowingArray((), np.int64)
+        self._slots: GrowingArray[np.int32] = GrowingArray((), np.int32)
         self._halves: GrowingArray[np.float16] | None = None
         self._scales: GrowingArray[np.float32] = GrowingArray((), np.float32)
-        self._dropped: set[int] = set()
+        self._dropped = 0
 
     def append(self, places: Counts, stored: StoredFeatures) -> None:
         """See `Features.append`."""
         if self._halves is None:
             self._halves = GrowingArray((stored.halves.shape[1],), np.float16)
         start, end = len(self._scales), len(self._scales) + len(places)
-        pairs = ((self._places, places), (self._halves, stored.halves))
-        for array, rows in (*pairs, (self._scales, stored.scales)):
-            array.grow_to(end)
-            array.rows[start:] = rows
+        self._halves.grow_to(end)
+        self._scales.grow_to(end)
+        self._halves.rows[start:], self._scales.rows[start:] = stored.halves, stored.scales
+        set_slots(self._slots, places, start)
 
     def read(self, places: Counts) -> StoredFeatures:
         """See `Features.read`."""
         assert self._halves is not None  # noqa: S101 - nobody reads what was not appended
-        slots = np.searchsorted(self._places.rows, places)
+        slots = self._slots.rows[places]
         return StoredFeatures(self._halves.rows[slots], self._scales.rows[slots])
+
+    def pages(self, places: Counts | None) -> Pages:  # noqa: ARG002 - all are here
+        """See `Features.pages`."""
+        halves = np.empty((0, 1), np.float16) if self._halves is None else self._halves.rows
+        return Pages(halves.view(np.uint16), self._slots.rows)
 
     def drop(self, places: Counts) -> None:
         """See `Features.drop`. Space is given back once half of the rows are dropped."""
-        self._dropped.update(places.tolist())
-        if self._halves is None or 2 * len(self._dropped) < len(self._places):
-            return
-        self._keep(~np.isin(self._places.rows, np.array(list(self._dropped))))
-
-    def _keep(self, left: Bools) -> None:
-        assert self._halves is not None  # noqa: S101 - the caller has looked
-        arrays: tuple[GrowingArray[Any], ...] = (self._places, self._halves, self._scales)
-        for array in arrays:
-            array.replace(array.rows[left])
-        self._dropped = set()
+        self._slots.rows[places] = -1
+        self._dropped += len(places)
+        if self._halves is not None and 2 * self._dropped >= len(self._scales):
+            kept = np.flatnonzero(self._slots.rows >= 0)
+            slots = self._slots.rows[kept]
+            self._halves.replace(self._halves.rows[slots])
+            self._scales.replace(self._scales.rows[slots])
+            self._slots.rows[kept] = np.arange(len(kept))
+            self._dropped = 0
 
     def renumber(self, kept: Counts) -> None:
         """See `Features.renumber`."""
-        if self._halves is not None:
-            self._keep(np.isin(self._places.rows, kept))
-            self._places.replace(np.searchsorted(kept, self._places.rows))
+        self._slots.replace(self._slots.rows[kept[kept < len(self._slots)]])
+
+
+def set_slots(slots: GrowingArray[np.int32], places: Counts, first: int) -> None:
+    """Say that entries, given by ascending places, have slots from `first` on."""
+    before, end = len(slots), int(places.max(initial=-1)) + 1
+    slots.grow_to(max(before, end))
+    slots.rows[before:] = -1
+    slots.rows[places] = np.arange(first, first + len(places), dtype=np.int32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,8 +89,9 @@ class Ids:
             self._numbers = None
         self._places.update(zip(ids, range(self._count, self._count + len(ids)), strict=True))
         self._names += ids
-        numbers = (value for value in ids if isinstance(value, int))
-        self.next = max(self.next, max(numbers, default=-1) + 1)
+        if set(map(type, ids)) != {str}:  # which is soon known, where ids are many
+            numbers = (value for value in ids if isinstance(value, int))
+            self.next = max(self.next, max(numbers, default=-1) + 1)
 
     def find(self, ids: IdList) -> Counts:
         """Return the place of each id, -1 if it is unknown."""
@@ -104,6 +106,12 @@ class Ids:
         if self._numbers is not None:
             return self._numbers.find(ids)
         return np.where((ids >= 0) & (ids < self._count), ids, -1)
+
+    def never_came_again(self) -> bool:
+        """Whether every id was given once only; False where it would take long to tell."""
+        if self._names is not None:
+            return len(self._places) == self._count
+        return self._numbers is None or self._numbers.never_came_again()
 
     def places(self, ids: Iterable[Any]) -> Counts:
         """Return the place of each id; raise if one is unknown."""
@@ -177,6 +185,12 @@ class Numbers:
             last, before = self._runs.pop(), self._runs.pop()
             pairs = zip(before, last, strict=True)
             self._runs.append(Run.of(*(np.concatenate(pair) for pair in pairs)))
+
+    def never_came_again(self) -> bool:
+        """Whether every number is there once only; False if that is not seen at once."""
+        numbers = [run.numbers for run in self._runs if len(run.numbers)]
+        apart = all(below[-1] < above[0] for below, above in pairwise(numbers))
+        return apart and all((np.diff(run) > 0).all() for run in numbers)
 
     def find(self, wanted: Counts) -> Counts:
         """Return the place of each number, -1 if it is unknown."""

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from everhash.codes import Codes
 from everhash.errors import OptionError
 from everhash.index.arrays import Counts
+from everhash.index.clustering import GROWTH, LEAST, Clustering
 from everhash.index.columns import UNLABELLED
 from everhash.index.explain import explain_hits
 from everhash.index.export import Exporting
@@ -22,7 +23,7 @@ from everhash.index.ways.query import EntryQuery, Query
 from everhash.index.ways.way import Found, Scope, Way
 from everhash.matches import Matches
 from everhash.stream import one_or_more
-from everhash.wire.options import check_by, check_k, check_radius
+from everhash.wire.options import RECALL, check_by, check_k, check_radius, check_recall
 
 CODINGS = ("home", "full")
 
@@ -85,6 +86,7 @@ class Index(Exporting):
         ids: Iterable[Any] | None = None,
         unlabelled: bool = False,
         exact: bool = False,
+        recall: float = RECALL,
         explain: bool = False,
     ) -> Matches:
         """Return the k best entries of each query, ties to the entry added first.
@@ -100,9 +102,13 @@ class Index(Exporting):
             ids: only these entries, or this one.
             unlabelled: only entries without a label.
             exact: read the features of all entries that could matter, instead of trusting codes.
+            recall: share of the true nearest entries that a search by likeness finds on average,
+                above 0 and at most 1; it looks into as many cells as that takes. 1 finds all of
+                them. `exact=True` is at least as thorough and compares features of every entry.
+                Other ways of searching do not use it, but auto does where it chooses likeness.
             explain: explain each match.
         """
-        query = Query(self, X, exact=exact)
+        query = Query(self, X, exact=exact, recall=check_recall(recall))
         return self._nearest(query, k, by, self._scope(labels, ids, unlabelled), explain)
 
     def search_like(
@@ -115,13 +121,15 @@ class Index(Exporting):
         ids: Iterable[Any] | None = None,
         unlabelled: bool = False,
         exact: bool = False,
+        recall: float = RECALL,
         explain: bool = False,
     ) -> Matches:
         """Return the best entries for entries, given by their ids; see `search`.
 
         An entry whose features are kept is searched by them, any other by its labels and bits.
         """
-        query = EntryQuery(self, self.find(like), exact=exact)
+        recall = check_recall(recall)
+        query = EntryQuery(self, self.find(like), exact=exact, recall=recall)
         return self._nearest(query, k, by, self._scope(labels, ids, unlabelled), explain)
 
     def search_radius(
@@ -140,14 +148,16 @@ class Index(Exporting):
 
         By meaning and likeness, all whose probability or cosine is at least r.
         """
-        way = prepare(check_by(by), query := Query(self, X, exact=exact))
+        query = Query(self, X, exact=exact, recall=1.0)  # all that are near enough
+        way = prepare(check_by(by), query)
         found = way.within(check_radius(r), self._scope(labels, ids, unlabelled))
         return self._matches(query, way, found, explain=explain)
 
     def _nearest(self, query: Query, k: int, by: str, scope: Scope, explain: bool) -> Matches:
         k = check_k(k)
         way = prepare(check_by(by), query)
-        return self._matches(query, way, way.nearest(k, scope), explain=explain)
+        found = way.nearest(k, scope).widened(k)
+        return self._matches(query, way, found, explain=explain)
 
     def _scope(
         self, labels: Iterable[Hashable] | None, ids: Iterable[Any] | None, unlabelled: bool
@@ -208,6 +218,28 @@ class Index(Exporting):
                 self.guess_again()
 
     @property
+    def cells_due(self) -> bool:
+        """Whether there are enough entries for cells, or many more than when they were made."""
+        if self.keep_features != "all" or self._coder is None or not self._coder.settled:
+            return False
+        least = LEAST if self._cells is None else GROWTH * self._cells.made_at
+        return len(self) >= max(least, LEAST)
+
+    def cell_steps(self) -> Steps:
+        """Make cells a slice at a time, yielding the share done; searches may run in between.
+
+        They see the old cells until all entries are in new ones. Nothing changes if entries are
+        given other numbers meanwhile.
+        """
+        self._clustering = clustering = Clustering(self)
+        try:
+            yield from clustering.steps()
+            if clustering.done:
+                self._cells = clustering.cells
+        finally:
+            self._clustering = None
+
+    @property
     def refresh_due(self) -> bool:
         """Whether all functions were solved anew since coded entries were encoded."""
         mapping, keep = self.mapping, self.keep_features != "none"
@@ -249,6 +281,8 @@ class Index(Exporting):
             "coding": self.coding,
             "keep_features": self.keep_features,
             "likeness": self.likeness,
+            "cells": 1 if self._cells is None else len(self._cells),
+            "recall": 1.0 if self._cells is None else self._cells.recall,
             "stale_bits": self.stale_bits(),
             "mapping_version": None if mapping is None else mapping.version,
             "hasher_version": self.hasher.version_ if len(self) else None,

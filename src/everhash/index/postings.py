@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from everhash import kernels
 from everhash.index.arrays import Counts, Floats, Words, kernel_array
 
+MANY = 16
+"""Postings from which on it is worth making all lists anew for them."""
+
 
 class PostingMatches(NamedTuple):
     """Entries found, with the label under which each was found."""
@@ -72,7 +75,10 @@ class Postings:
         if len(labels) == 0:
             return
         self._reserve(int(labels.max()) + 1, int(places.max()) + 1)
-        if len(labels) > 16 and 4 * len(labels) > self._postings:
+        if len(self._arena) == 0 and _sort_at_once(labels, places, len(self._live)):
+            self._fill(labels, places)
+            return
+        if len(labels) > MANY and 4 * len(labels) > self._postings:
             self._rebuild(labels)
         insert, done = kernels.load_search().insert_postings, 0
         while True:
@@ -228,17 +234,40 @@ class Postings:
         """Drop removed places, merge second lists, and make room for postings of these labels."""
         want = self._runs[:, 1].reshape(-1, 2).sum(axis=1)
         want += np.bincount(coming, minlength=len(want))
-        capacity = np.where(want > 0, want + want // 4 + 2, 0)
-        runs = np.zeros_like(self._runs)
-        runs[::2, 0], runs[::2, 2] = np.cumsum(capacity) - capacity, capacity
-        used = int(capacity.sum())
-        arena = np.empty(2 * used + 1024, np.int32)
+        runs, arena, used = _room_for(want)
         kernels.load_search().copy_postings(self._runs, self._arena, runs, arena)
         self._runs, self._arena, self._dead = runs, arena, 0
         self._counts[0] = used
 
+    def _fill(self, labels: Counts, places: Counts) -> None:
+        """Make the first lists, of a file just opened, by sorting: no kernel has to be there."""
+        sizes = np.bincount(labels, minlength=len(self._live))
+        self._runs, self._arena, self._counts[0] = _room_for(sizes)
+        order = np.argsort(labels.astype(np.uint16), kind="stable")
+        gaps = self._runs[::2, 0] - (np.cumsum(sizes) - sizes)
+        self._arena[np.repeat(gaps, sizes) + np.arange(len(order))] = places[order]
+        self._runs[::2, 1] = self._live = sizes
+        self._labels_of += np.bincount(places, minlength=len(self._labels_of)).astype(np.uint32)
+        self._counts[1] = np.count_nonzero(self._labels_of)
+        self._counts[2] = np.count_nonzero(self._labels_of > 1)
+        self._postings = len(labels)
+
 
 _NONE: tuple[Counts, Counts] = (np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def _sort_at_once(labels: Counts, places: Counts, n_labels: int) -> bool:
+    """Whether sorting makes lists of these, and fast: NumPy's sort of small numbers is linear."""
+    return len(labels) > MANY and n_labels <= 2**16 and bool((np.diff(places) >= 0).all())
+
+
+def _room_for(sizes: Counts) -> tuple[Counts, NDArray[np.int32], int]:
+    """Return empty runs and an arena for lists of these sizes, with slack, and slots in use."""
+    capacity = np.where(sizes > 0, sizes + sizes // 4 + 2, 0)
+    runs = np.zeros((2 * len(sizes), 3), np.int64)
+    runs[::2, 0], runs[::2, 2] = np.cumsum(capacity) - capacity, capacity
+    used = int(capacity.sum())
+    return runs, np.empty(2 * used + 1024, np.int32), used
 
 
 def _floats(ranks: Counts, places: Counts) -> Floats:

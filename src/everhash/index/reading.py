@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash import kernels
 from everhash.index.arrays import Bools, Counts, Floats, Words
+from everhash.index.cells import Cells
 from everhash.index.coded import CodedEntries
 from everhash.index.codewords import Codewords
 from everhash.index.entries import Entry, Page, check_page
@@ -29,6 +31,11 @@ class Group(NamedTuple):
 
 
 NO_PLACES = np.empty(0, np.int32)
+EVERYBODY = np.empty(0, np.uint8)
+WANTED, WANTED_EACH = 400, 100
+"""Entries that a search of cells keeps by Hamming distance, and as many more for each result."""
+SIGMAS = 2.5
+"""Standard deviations that it expects an estimate to be too low by at the most."""
 NO_CODES = np.empty((0, 1), np.uint64)
 
 
@@ -123,7 +130,9 @@ class ReadableEntries(StoredEntries):
     @property
     def guess_column(self) -> NDArray[np.int32]:
         """(n,) number of the label an unlabelled entry is taken for, or -1."""
-        return self._table["guesses"]
+        self._group_all()
+        guesses: NDArray[np.int32] = self._table["guesses"]
+        return guesses
 
     @property
     def taught_column(self) -> Bools:
@@ -133,7 +142,9 @@ class ReadableEntries(StoredEntries):
     @property
     def distance_column(self) -> NDArray[np.uint16]:
         """(n,) distance of an unlabelled entry's word from its guess's codeword."""
-        return self._table["distances"]
+        self._group_all()
+        distances: NDArray[np.uint16] = self._table["distances"]
+        return distances
 
     @property
     def likeness_column(self) -> Words:
@@ -144,6 +155,50 @@ class ReadableEntries(StoredEntries):
     def coder(self) -> Likeness | None:
         """What makes likeness codes; None if entries have none."""
         return self._coder
+
+    @property
+    def cells(self) -> Cells | None:
+        """Entries by cell; None while there is one cell for all."""
+        return self._cells
+
+    def search_cells(
+        self,
+        cells: Cells,
+        queries: Floats,
+        k: int,
+        recall: float,
+        allowed: NDArray[np.uint8] = EVERYBODY,
+    ) -> tuple[Floats, Counts, Counts]:
+        """Search cells by queries of unit length; see `kernels.likeness.cells.search_cells`.
+
+        Args:
+            cells: of all entries.
+            queries: (q, d).
+            k: entries wanted.
+            recall: share of the nearest that has to be found on average.
+            allowed: (n,) by place, 0 where an entry is not searched; empty if all are.
+        """
+        assert self._coder is not None  # noqa: S101 - there are no cells without codes
+        coded, pages, codes = (
+            self._coder.queries(queries),
+            self.pages_of(None),
+            self.likeness_column,
+        )
+        found: tuple[Floats, Counts, Counts] = kernels.load_likeness().search_cells(
+            *cells.lists(codes),
+            cells.nearness(queries),
+            allowed,
+            codes,
+            *coded,
+            self._coder.size,
+            *pages,
+            queries,
+            k,
+            cells.first(recall),
+            WANTED + WANTED_EACH * k,
+            np.float32(SIGMAS),
+        )
+        return found
 
     def names_at(self, places: Counts) -> NDArray[Any]:
         """Return the ids of entries, None for place -1."""

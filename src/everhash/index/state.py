@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from everhash.errors import LabelError, OptionError, UnknownIdError
 from everhash.index.arrays import Bools, Counts, Floats
+from everhash.index.cells import Cells
+from everhash.index.clustering import Clustering
 from everhash.index.coded import CodedEntries
 from everhash.index.columns import REMOVED, UNLABELLED, EntryTable
-from everhash.index.features import Features, MemoryFeatures
+from everhash.index.features import Features, MemoryFeatures, Pages
 from everhash.index.hasher import Hasher
 from everhash.index.ids import Ids
 from everhash.index.labels import EntryLabels
@@ -49,6 +51,8 @@ class EntryState:
         """Another one after entries were given other numbers; see `compact`."""
         self._features = features or MemoryFeatures()
         self._coder: Likeness | None = None
+        self._cells: Cells | None = None
+        self._clustering: Clustering | None = None
         self._empty()
         if (n_features := getattr(hasher, "n_features_in_", None)) is not None:
             self._begin(n_features)
@@ -58,8 +62,10 @@ class EntryState:
         self._ids = Ids()
         self._table = EntryTable(0 if self._coder is None else self._coder.width)
         self._labels = EntryLabels(self._table)
-        self._given = Postings()
-        self._guessed = Postings()
+        self._given_lists = Postings()
+        self._guessed_lists = Postings()
+        self._grouped = 0
+        """Entries that are in these lists; those after them came from a file, and wait."""
         self._coded: CodedEntries | None = None
         self._removed = 0
 
@@ -89,6 +95,14 @@ class EntryState:
         coded: Counts = places[self.has_code(self._labels.rows[places])]
         return coded
 
+    def keeps_features(self) -> Bools:
+        """Return which entries, removed ones included, have their features kept."""
+        labels = self._labels.rows
+        if self.keep_features == "none":
+            return np.zeros(len(labels), np.bool_)
+        living: Bools = labels != REMOVED
+        return living if self.keep_features == "all" else self.has_code(labels)
+
     def with_features(self, places: Counts) -> Counts:
         """Return those places whose entries have their features kept."""
         if self.keep_features == "unlabelled":
@@ -110,6 +124,10 @@ class EntryState:
             return np.empty((0, self.hasher.n_features_in_), np.float32)
         distinct, which = np.unique(places, return_inverse=True)
         return self._features.read(distinct).rows[which]
+
+    def pages_of(self, places: Counts | None) -> Pages:
+        """Return pages with the features of these entries, or of all; they must be kept."""
+        return self._features.pages(places)
 
     def find(self, ids: Iterable[Any]) -> Counts:
         """Return the places of entries; raise for the first id that no entry has, or has now."""

@@ -74,6 +74,7 @@ class StoredEntries(EntryState):
         """Add entries that `check` returned; `taught` says which the hasher has learned."""
         rows, labels = checked.rows, checked.labels
         self._begin(rows.shape[1])
+        self._group_all()
         self.forget(checked.replaced)
         self.hasher.assign(labels.values)
         first, n = len(self._ids), len(rows)
@@ -81,9 +82,12 @@ class StoredEntries(EntryState):
         if self.hasher.assigns_codewords:
             coded[labels.rows] = False
         self._ids.extend(checked.ids)
+        self._grouped = first + n  # they are, further down
         self._table.grow_to(first + n)
         self._keep(checked.stored, first, coded)
         self._code_likeness(rows, first)
+        if self._cells is not None:
+            self._cells.append(self._cells.nearest(rows))
         self._code(rows, first + np.flatnonzero(coded), coded)
         self._post(labels, first + labels.rows)
         if taught is not None:
@@ -137,6 +141,7 @@ class StoredEntries(EntryState):
 
     def relabel(self, places: Counts, labels: Labels, *, taught: bool = False) -> None:
         """Give entries the labels that `check_labels` returned."""
+        self._group_all()
         self.hasher.assign(labels.values)
         self._remove_postings(places)
         if self.hasher.assigns_codewords:
@@ -161,6 +166,7 @@ class StoredEntries(EntryState):
         """Take away the labels of entries that `check_unlabel` returned."""
         if len(places) == 0:
             return
+        self._group_all()
         self._remove_postings(places)
         self._labels.clear(places)
         self._table["taught"][places] = False
@@ -183,14 +189,52 @@ class StoredEntries(EntryState):
     def forget(self, places: Counts) -> int:
         """Remove the entries at these places, each given once; return how many there were."""
         if len(places):
+            self._group_all()
             self._remove_codes(places)
             self._remove_postings(places)
             self._features.drop(self.with_features(places))
+            for listed in (self._cells, self._clustering):
+                if listed is not None:
+                    listed.remove(places)
             self._labels.clear(places, REMOVED)
             self._removed += len(places)
         return len(places)
 
     # Groups and codes
+
+    @property
+    def _given(self) -> Postings:
+        """Entries by the labels they have."""
+        self._group_all()
+        return self._given_lists
+
+    @property
+    def _guessed(self) -> Postings:
+        """Entries by the labels they are taken for."""
+        self._group_all()
+        return self._guessed_lists
+
+    def _group_all(self) -> None:
+        """Group the entries that came from a file and have waited for the first to ask.
+
+        Whoever only opens a collection, or reads its entries, need not wait for it, nor for the
+        kernels that it takes.
+        """
+        first, self._grouped = self._grouped, self.arrived
+        if first == self._grouped:
+            return
+        try:
+            self._make_groups(np.arange(first, self._grouped))
+        except BaseException:  # lists may be half made: the next one to ask makes them anew
+            self._given_lists, self._guessed_lists, self._grouped = Postings(), Postings(), 0
+            raise
+
+    def _make_groups(self, places: Counts) -> None:
+        """Group entries at successive places."""
+        if self.hasher.assigns_codewords:
+            at, numbers = self._labels.pairs(places)
+            self._given_lists.append(numbers, places[at])
+        self._guess(int(places[0]), int(places[-1]) + 1)
 
     def _coded_to_join(self) -> CodedEntries:
         """Return the coded entries; while there are none, a new set under the newest mapping."""
@@ -212,18 +256,19 @@ class StoredEntries(EntryState):
         self._table["guesses"][places] = guesses.labels
         self._table["distances"][places] = guesses.distances
         taken = guesses.labels >= 0
-        self._guessed.append(guesses.labels[taken], places[taken])
+        self._guessed_lists.append(guesses.labels[taken], places[taken])
 
     def guess_again(self) -> None:
         """Group all coded entries anew: their codes or the labels have changed."""
-        self._guessed = Postings()
-        self._guess(0, self.arrived)
+        if self._grouped:  # or else they will be, when somebody asks
+            self._guessed_lists = Postings()
+            self._guess(0, self._grouped)
 
     def _post(self, labels: Labels, places: Counts) -> None:
         """Give entries their labels, and add them to the labels' posting lists."""
         numbers = self.hasher.numbers(labels.values)[labels.which]
         if self.hasher.assigns_codewords:
-            self._given.append(numbers, places)
+            self._given_lists.append(numbers, places)
         self._labels.give(places, numbers)
 
     def _remove_codes(self, places: Counts) -> None:
@@ -233,13 +278,13 @@ class StoredEntries(EntryState):
         self._coded.remove(coded)
         for place, number in zip(coded.tolist(), self._table["guesses"][coded], strict=True):
             if number >= 0:
-                self._guessed.remove(int(number), place)
+                self._guessed_lists.remove(int(number), place)
         self._table["guesses"][coded] = -1
 
     def _remove_postings(self, places: Counts) -> None:
         for place in places.tolist() if self.hasher.assigns_codewords else ():
             for number in self._labels.of(place):
-                self._given.remove(number, place)
+                self._given_lists.remove(number, place)
 
 
 def _nobody(places: Counts) -> Bools:

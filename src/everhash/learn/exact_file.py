@@ -228,16 +228,22 @@ def _read_served(learner: ExactLearner, arrays: Arrays, n_cycles: int) -> None:
     served.restore(weights, array_of(arrays, "changes", np.int64, 1, (n_cycles,)))
 
 
-@one_thread()
 def _read_inverse(learner: ExactLearner, arrays: Arrays) -> None:
-    memory, width = learner.memory, learner.view.width - 1
-    if memory.sums is not None:
-        triangle = array_of(arrays, "factor", np.float32, 1, (width * (width + 1) // 2,))
-        lower = square(triangle, width)
-        usable = bool((np.abs(triangle) < MAX_WEIGHT).all() and (lower.diagonal() > 0).all())
-        require(usable, "the matrix factor is invalid")
-        learner.inverse = Factor(lower)
+    if learner.memory.sums is None:
+        _solve_kept_rows(learner)
         return
+    width = learner.view.width - 1
+    triangle = array_of(arrays, "factor", np.float32, 1, (width * (width + 1) // 2,))
+    lower = square(triangle, width)
+    usable = bool((np.abs(triangle) < MAX_WEIGHT).all() and (lower.diagonal() > 0).all())
+    require(usable, "the matrix factor is invalid")
+    learner.inverse = Factor(lower)
+
+
+@one_thread()
+def _solve_kept_rows(learner: ExactLearner) -> None:
+    """Compute the inverse anew: few rows take less time than reading it would."""
+    memory = learner.memory
     assert memory.few is not None  # noqa: S101 - rows are kept where they are not summed up
     n, steps = learner.published_rows, learner.view.steps
     Z = memory.on_grid(memory.few.X.rows[:n]) * steps

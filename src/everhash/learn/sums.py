@@ -133,10 +133,10 @@ class Sums:
 
     def _multiply(self) -> None:
         """Multiply the rows that wait."""
-        from scipy.linalg.blas import ssyrk
-
         if self._held == 0:
             return
+        from scipy.linalg.blas import ssyrk  # only now: importing it takes a tenth of a second
+
         Q, self._held = self._waiting[: self._held], 0
         squares = np.einsum("ij,ij->j", Q, Q, dtype=np.float64)
         if (self._squares + squares).max() >= EXACT:

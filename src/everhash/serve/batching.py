@@ -22,12 +22,13 @@ from everhash.matches import Matches
 from everhash.serve.encoding import to_json
 from everhash.serve.metrics import Metrics
 from everhash.wire import matches as wire
+from everhash.wire.options import RECALL
 
 MAX_BATCH = 64
 """Queries of a batch."""
 ROUNDS = 8
 """Turns of the event loop that a batch may go on growing."""
-Search = Callable[[NDArray[np.float32], int, str], Matches]
+Search = Callable[[NDArray[np.float32], int, str, float], Matches]
 Result = bytes | Exception
 
 
@@ -38,6 +39,7 @@ class WaitingQuery:
     row: NDArray[np.float32]
     k: int
     by: str
+    recall: float
     future: asyncio.Future[bytes]
 
 
@@ -58,10 +60,12 @@ class SearchBatcher:
         self._busy = False
         """Whether a batch grows or is being searched."""
 
-    async def nearest(self, row: NDArray[np.float32], k: int, by: str) -> bytes:
+    async def nearest(
+        self, row: NDArray[np.float32], k: int, by: str, recall: float = RECALL
+    ) -> bytes:
         """Return the answer to one query, a (1, d) row, as JSON."""
         loop = asyncio.get_running_loop()
-        query = WaitingQuery(row, k, by, loop.create_future())
+        query = WaitingQuery(row, k, by, recall, loop.create_future())
         self._waiting.append(query)
         if not self._busy:
             self._busy = True
@@ -102,13 +106,13 @@ class SearchBatcher:
 def search_all(batch: list[WaitingQuery], search: Search) -> list[Result]:
     """Answer queries in order, those with equal options in one search."""
     results: dict[int, Result] = {}
-    groups: dict[tuple[int, str], list[int]] = defaultdict(list)
+    groups: dict[tuple[int, str, float], list[int]] = defaultdict(list)
     for number, query in enumerate(batch):
-        groups[query.k, query.by].append(number)
-    for (k, by), numbers in groups.items():
+        groups[query.k, query.by, query.recall].append(number)
+    for (k, by, recall), numbers in groups.items():
         rows = np.concatenate([batch[number].row for number in numbers])
         try:
-            answers: list[Any] = _answers(search(rows, k, by), len(numbers))
+            answers: list[Any] = _answers(search(rows, k, by, recall), len(numbers))
         except Exception:  # whoever is to blame, the others get their answers
             answers = [_alone(batch[number], search) for number in numbers]
         results.update(zip(numbers, answers, strict=True))
@@ -117,7 +121,7 @@ def search_all(batch: list[WaitingQuery], search: Search) -> list[Result]:
 
 def _alone(query: WaitingQuery, search: Search) -> Result:
     try:
-        return _answers(search(query.row, query.k, query.by), 1)[0]
+        return _answers(search(query.row, query.k, query.by, query.recall), 1)[0]
     except Exception as error:
         return error
 

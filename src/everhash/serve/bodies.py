@@ -38,6 +38,7 @@ FLAGS = ("unlabelled", "exact", "explain", "payloads", "teach", "new", "unused")
 IN_QUERY: dict[str, Callable[[str], Any]] = {
     "k": int,
     "r": float,
+    "recall": float,
     "by": str,
     **dict.fromkeys(FLAGS, {"true": True, "false": False}.__getitem__),
 }

@@ -8,6 +8,7 @@ Nobody searches for a client that has left.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Hashable
 from functools import partial
 from time import perf_counter
@@ -143,6 +144,15 @@ class _Answer:
 def chunk_of(k: int, *, payloads: bool) -> int:
     """Return how many queries a chunk may have that find k entries each."""
     return max(1, (limits.PAYLOADS if payloads else CHUNK_MATCHES) // k)
+
+
+def effort_of(recall: float) -> int:
+    """Return about how thorough a search is: 0 if it finds all, up to 7, so that kinds are few.
+
+    >>> [effort_of(recall) for recall in (1, 0.99, 0.98, 0.95, 0.8, 0.5, 0.01)]
+    [0, 1, 2, 3, 4, 6, 7]
+    """
+    return math.ceil(64 * (1 - recall)).bit_length()
 
 
 def check_payloads(matches: int) -> None:

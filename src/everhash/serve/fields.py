@@ -28,7 +28,7 @@ from everhash.serve import limits
 from everhash.stream import as_label
 from everhash.wire.ids import ID_CHARACTERS, is_unicode
 from everhash.wire.labels import label_from_json
-from everhash.wire.options import WAYS, check_by, check_k, check_radius
+from everhash.wire.options import WAYS, check_by, check_k, check_radius, check_recall
 
 
 def _rows(rows: list[list[float]]) -> NDArray[Any]:
@@ -159,6 +159,11 @@ K = Annotated[
     int,
     BeforeValidator(check_k),
     WithJsonSchema({"type": "integer", "minimum": 1, "maximum": library.RESULTS}),
+]
+Recall = Annotated[
+    float,
+    BeforeValidator(check_recall),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": 1}),
 ]
 Radius = Annotated[float, BeforeValidator(check_radius), WithJsonSchema({"type": "number"})]
 By = Annotated[

@@ -7,6 +7,7 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from everhash.serve import fields, limits
+from everhash.wire.options import RECALL
 
 
 class Request(BaseModel):
@@ -24,6 +25,10 @@ PAYLOADS = "For each entry a JSON value, or null to take it away."
 BY = (
     "What ranks entries: the probability of having the query's label, the cosine, whichever of the "
     "two fits, or the distance of codes."
+)
+RECALLED = (
+    "By likeness: the share of the true nearest entries that is found on average. 1 finds all of "
+    "them. Collections of fewer than 10,000 entries are searched in full whatever it says."
 )
 TEACH = "Learn from it, and forget what no longer holds; false changes the entries only."
 EXPECT = (
@@ -55,6 +60,7 @@ class SearchRequest(FilteredRequest):
         None, description="Ids of entries to search by, instead of rows."
     )
     k: fields.K = Field(10, description="Entries a query.")
+    recall: fields.Recall = Field(RECALL, description=RECALLED, examples=[0.95])
 
 
 class RadiusRequest(FilteredRequest):

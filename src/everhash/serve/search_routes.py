@@ -22,6 +22,7 @@ from everhash.serve.chunked_search import (
     check_explained,
     check_payloads,
     chunk_of,
+    effort_of,
 )
 from everhash.serve.endpoints import Endpoint, Reply, parse
 from everhash.serve.served import Served
@@ -43,12 +44,13 @@ async def search(service: Service, scope: Any, receive: Any) -> Reply:
     else:
         queries = _rows(service, request.rows)
         if len(queries) == 1 and not arrow and _is_plain(request):
-            return await service.nearest(queries, request.k, request.by), JSON
+            return await service.nearest(queries, request.k, request.by, request.recall), JSON
     _check_explain(request, arrow=arrow)
     sizes = request.k.bit_length(), len(request.ids or ()).bit_length()
     find = partial(_nearest, request=request)
     reads_file = like or _reads_file(request)
-    kind, most = (sizes, like, *_kind(request)), chunk_of(request.k, payloads=request.payloads)
+    kind = (sizes, like, effort_of(request.recall), *_kind(request))
+    most = chunk_of(request.k, payloads=request.payloads)
     plan = SearchPlan(find, kind, arrow, request.explain, reads_file, most)
     return await _reply(service, queries, plan, receive)
 
@@ -59,7 +61,7 @@ def _nearest(collection: Served, queries: Queries, *, request: schemas.SearchReq
     find: Callable[..., Matches]
     find = collection.search_like if isinstance(queries, list) else collection.search
     options = {"explain": request.explain, "payloads": request.payloads, **_filters(request)}
-    return find(queries, request.k, request.by, **options)
+    return find(queries, request.k, request.by, recall=request.recall, **options)
 
 
 async def search_radius(service: Service, scope: Any, receive: Any) -> Reply:

@@ -210,8 +210,8 @@ class Service:
         """Return the result of a call that may read the file, and so may wait for a commit."""
         return await _in(self._reader, partial(call, self.collection))
 
-    def _search_now(self, rows: NDArray[np.float32], k: int, by: str) -> Matches:
-        return self.collection.search(rows, k, by)
+    def _search_now(self, rows: NDArray[np.float32], k: int, by: str, recall: float) -> Matches:
+        return self.collection.search(rows, k, by, recall=recall)
 
     async def write(self, call: Callable[[Served], WriteResult]) -> Any:
         """Make a call that changes something, publish its events, and return its answer."""

@@ -13,7 +13,7 @@ from everhash.store.sqlite_errors import FOREIGN
 
 APPLICATION = 0x45564552
 """"EVER", where SQLite files say which program they belong to."""
-VERSION = 3
+VERSION = 4
 """The newest version of the file's format."""
 TABLES = (
     "CREATE TABLE head (id INTEGER PRIMARY KEY, about TEXT NOT NULL, checksum INTEGER NOT NULL)",
@@ -21,8 +21,8 @@ TABLES = (
     "written INTEGER NOT NULL, checksum INTEGER NOT NULL, data BLOB NOT NULL, "
     "PRIMARY KEY (kind, start))",
 )
-TABLES_OF_VERSION = {1: TABLES, 2: (*TABLES, attached.TABLE), VERSION: (*TABLES, attached.TABLE)}
-"""Version 3 has the tables of version 2; its parts say more of entries."""
+TABLES_OF_VERSION = {1: TABLES, **dict.fromkeys((2, 3, VERSION), (*TABLES, attached.TABLE))}
+"""Version 3 says more of entries in its parts, version 4 has parts with their cells."""
 PAGE_BYTES = 32_768
 """Large blobs are written twice as fast as with SQLite's pages of 4,096 bytes."""
 

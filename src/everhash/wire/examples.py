@@ -31,7 +31,8 @@ LAST = {"at": "2026-11-17T05:38:21+00:00", **REPORT, "entries_touched": 1, "bits
 STATS = {
     **{"entries": 4, "arrived": 5, "labelled": 3, "unlabelled": 1, "coded": 1, "unrefreshable": 0},
     **{"labels": 2, "cycles": 1, "width": 8, "coding": "home", "keep_features": "all"},
-    **{"likeness": True, "stale_bits": 0, "mapping_version": 104, "hasher_version": 104},
+    **{"likeness": True, "cells": 1, "recall": 1.0, "stale_bits": 0},
+    **{"mapping_version": 104, "hasher_version": 104},
     **{"method": "everhash", "learned": RECORD, "dim": 4, "bits": 8, "bytes": 196608, "commit": 7},
     **{"last_refresh": LAST, "sqlite": "3.51.3", "wal_reset_bug": False, "refreshing": False},
     **{"version": "0.1.0", "readonly": False, "name": "c.ever"},
@@ -81,7 +82,7 @@ EXAMPLES = {
         {"rows": [CAP], "k": 2, "payloads": True},
         _found(
             "meaning",
-            ("sku-2", 0.996, 0.975, "hats", None, {"title": "straw hat"}),
+            ("sku-2", 0.996, 0.966, "hats", None, {"title": "straw hat"}),
             ("sku-3", 0.653, 1.0, None, "hats", None),
         ),
     ),

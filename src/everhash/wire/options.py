@@ -14,6 +14,8 @@ WAYS = ("meaning", "likeness", "auto", "asymmetric", "hamming")
 """How entries are ranked; see `everhash.index.ways`."""
 TEXT_CHARACTERS = 256
 """Characters of a text that entries are looked for by."""
+RECALL = 0.98
+"""The share of the nearest entries that a search by likeness finds, unless it is told another."""
 MAX_RADIUS = float(np.finfo(np.float32).max)
 """The largest float32: no distance is larger."""
 
@@ -31,6 +33,18 @@ def check_whole(name: str, value: Any, *, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise OptionError(f"{name} must be a whole number of at least {least}, got {value!r:.40}")
     return int(value)
+
+
+def check_recall(recall: Any) -> float:
+    """Return the share of the nearest entries to find as a float; raise if it is not a share."""
+    number = isinstance(recall, int | float | np.integer | np.floating)
+    share = float(recall) if number and 0 < recall <= 1 else 0.0
+    if isinstance(recall, bool) or not share:
+        raise OptionError(
+            f"recall must be a number above 0 and at most 1, got {recall!r:.40}",
+            hint=f"{RECALL} is the default, 1 finds all of the nearest",
+        )
+    return share
 
 
 def check_by(by: Any) -> str:

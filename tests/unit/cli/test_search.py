@@ -58,6 +58,21 @@ def test_every_way_of_searching_is_that_of_the_library(
         assert [line.split()[-1] for line in lines[::4]] == expected.by
 
 
+def test_a_recall_is_that_of_the_library(
+    shop: Path, queries: Path, refused: Callable[..., str]
+) -> None:
+    options = ("-k", 4, "--by", "likeness", "--recall")
+    found = answers("search", shop, queries, *options, 0.5)
+    with everhash.open(shop, readonly=True) as library:
+        expected = library.search(np.load(queries), 4, "likeness", recall=0.5)
+    assert [[match["id"] for match in one["found"]] for one in found] == expected.ids.tolist()
+    assert len(answers("search", shop, "--like", "sku-3", *options, 1)) == 1
+    for share in (0, -0.5, 1.01, "nan"):
+        refused(2, "search", shop, queries, "--recall", share, says="recall must be a number above")
+    refused(2, "search", shop, "--like", "sku-3", "--recall", 2, says="at most 1, got 2.0")
+    refused(2, "search", shop, queries, "-r", 2, "--recall", 1, says="-r or --recall, got both")
+
+
 def test_search_is_by_meaning_unless_told(shop: Path, queries: Path) -> None:
     assert answers("search", shop, queries) == answers("search", shop, queries, "--by", "meaning")
     for answer in answers("search", shop, queries):

@@ -25,6 +25,7 @@ READING = {
     "entries unlabelled": ("--unlabelled",),
     "search": ("{queries}", "-k", 3, "--explain"),
     "search by likeness": ("{queries}", "--by", "likeness", "--exact"),
+    "search by recall": ("{queries}", "--by", "likeness", "--recall", "0.9"),
     "search filtered": ("{queries}", "--labels", "label-1", "--ids", "sku-3", "--ids", 4),
     "search within": ("{queries}", "-r", 9, "--unlabelled"),
     "search like": ("--like", "sku-3", "--like", 3),

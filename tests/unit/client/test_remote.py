@@ -102,6 +102,16 @@ def test_a_key_goes_with_every_request_and_is_never_shown() -> None:
         assert service.url in repr(col)
 
 
+@pytest.mark.parametrize("recall", [0, 1.5, float("nan"), "all", True])
+def test_a_recall_that_cannot_be_is_refused_before_anything_is_sent(recall: Any) -> None:
+    with scripted() as service, remote(service) as col:
+        sent = len(service.heads)
+        for call, queries in ((col.search, np.zeros((1, 4))), (col.search_like, [1])):
+            with pytest.raises(OptionError, match="recall must be"):
+                call(queries, recall=recall)
+        assert len(service.heads) == sent
+
+
 def test_insecure_lets_a_key_go_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     with scripted() as service:
         monkeypatch.setattr(Address, "keeps_secrets", False)

@@ -152,6 +152,8 @@ def test_entries_may_come_before_anything_was_learned(digits: Stream) -> None:
         (lambda col, X: col.remove(["d1", "nobody"]), UnknownIdError),
         (lambda col, X: col.search(X, k=0), OptionError),
         (lambda col, X: col.search(X, by="cosine"), OptionError),
+        (lambda col, X: col.search(X, recall="all"), OptionError),
+        (lambda col, X: col.search_like(["d0"], recall=float("nan")), OptionError),
     ],
 )
 def test_what_is_refused_changes_nothing(

@@ -93,6 +93,8 @@ def test_reading_calls_do_not_wait_for_a_commit(
         filled.labels,
         filled.stats,
         lambda: filled.hasher.labels_,
+        lambda: filled.search_like([301], 3),
+        lambda: filled.search(digits.X[:2], 3, by="likeness"),
         lambda: len(filled),
         lambda: 7 in filled,
     ]
@@ -110,7 +112,6 @@ def test_reading_calls_do_not_wait_for_a_commit(
     "call",
     [
         lambda col, X: col.attachments([7]),
-        lambda col, X: col.search_like([301], 3),
         lambda col, X: col.search(X[:2], 3, payloads=True),
         lambda col, X: col.features([301]),
         lambda col, X: col.catch_up(),

@@ -21,8 +21,12 @@ from everhash.errors import (
     UnknownIdError,
     UnknownNameError,
 )
+from everhash.index import index as searching
 from everhash.index import labels
-from everhash.wire.options import WAYS
+from everhash.index.ways import prepare
+from everhash.index.ways.query import EntryQuery, Query
+from everhash.index.ways.way import Way
+from everhash.wire.options import RECALL, WAYS
 from tests.conftest import Stream
 
 
@@ -44,6 +48,34 @@ def index(hasher: OnlineHasher, digits: Stream) -> Index:
     labels = [None if i % 2 else int(label) for i, label in enumerate(digits.y[:100])]
     index.add(digits.X[:100], [f"e{i}" for i in range(100)], labels)
     return index
+
+
+def test_every_way_of_searching_is_told_the_recall(
+    index: Index, digits: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[float] = []
+
+    def listen(by: str, query: Query) -> Way:
+        told.append(query.recall)
+        return prepare(by, query)
+
+    monkeypatch.setattr(searching, "prepare", listen)
+    for by in WAYS:
+        index.search(digits.X[:2], 3, by)
+        index.search(digits.X[:2], 3, by, recall=0.5)
+        index.search_like(["e1", "e3"], 3, by)
+        index.search_like(["e1", "e3"], 3, by, recall=1)
+        index.search_radius(digits.X[:2], 0.5, by)
+        assert told == [RECALL, 0.5, RECALL, 1, 1]
+        told.clear()
+
+
+def test_some_of_the_queries_keep_the_recall(index: Index, digits: Stream) -> None:
+    for query in (
+        Query(index, digits.X[:3], exact=False, recall=0.7),
+        EntryQuery(index, np.array([4, 7, 9]), exact=False, recall=0.7),
+    ):
+        assert query.part(np.array([True, False, True])).recall == 0.7
 
 
 def fingerprint(index: Index, X: np.ndarray) -> tuple[Any, ...]:
@@ -71,6 +103,9 @@ BAD_CALLS: dict[str, tuple[Any, type[Exception]]] = {
     "k of 0": (lambda i, X: i.search(X[:1], 0), OptionError),
     "k above the limit": (lambda i, X: i.search(X[:1], 1001), LimitError),
     "k of a half": (lambda i, X: i.search(X[:1], 0.5), OptionError),
+    "recall of nothing": (lambda i, X: i.search(X[:1], recall=0), OptionError),
+    "recall above all": (lambda i, X: i.search(X[:1], by="likeness", recall=1.5), OptionError),
+    "recall of entries": (lambda i, X: i.search_like(["e1"], recall=True), OptionError),
     "query of another width": (lambda i, X: i.search(X[:1, :3]), DimensionError),
     "unlabel unknown id": (lambda i, X: i.unlabel(["e0", "nobody"]), UnknownIdError),
     "unlabel an id twice": (lambda i, X: i.unlabel(["e0", "e0"]), LabelError),

@@ -45,8 +45,8 @@ INGEST = {
     *("settle", "find_stale", "recompute"),
     *("insert_postings", "copy_postings", "shell_keys"),
 }
-SEARCH = INGEST | {"encode_queries", "search_meaning"}
-ALL = SEARCH | {"nearest_likeness", "above_likeness"}
+SEARCH = INGEST | {"encode_queries", "search_meaning", "own_cosines_at"}
+ALL = SEARCH | {"cosines_at", "unit_rows_at"}
 
 
 def test_a_first_day_asks_for_these_kernels_only() -> None:

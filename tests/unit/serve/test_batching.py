@@ -16,6 +16,7 @@ from everhash.collection.collection import Collection
 from everhash.serve.batching import SearchBatcher
 from everhash.serve.metrics import Metrics
 from everhash.serve.service import Service
+from everhash.wire.options import RECALL
 from tests.unit.serve.serving import filled, rows
 
 Q, _ = rows(40, seed=7)
@@ -99,10 +100,10 @@ def test_a_query_that_fails_takes_nobody_with_it(monkeypatch: pytest.MonkeyPatch
 def test_a_batch_grows_while_another_is_searched() -> None:
     sizes, let_go = [], threading.Event()
 
-    def search(X: Any, k: int, by: str) -> Any:
+    def search(X: Any, k: int, by: str, recall: float) -> Any:
         sizes.append(len(X))
         assert let_go.wait(300)
-        return collection.search(X, k, by)
+        return collection.search(X, k, by, recall=recall)
 
     async def run() -> None:
         executor = ThreadPoolExecutor(1)
@@ -116,6 +117,26 @@ def test_a_batch_grows_while_another_is_searched() -> None:
         let_go.set()
         await asyncio.gather(first, *more)
         assert sizes == [1, 30]
+        executor.shutdown()
+
+    with filled() as collection:
+        asyncio.run(run())
+
+
+def test_queries_of_another_recall_are_searched_apart() -> None:
+    asked: list[tuple[int, float]] = []
+
+    def search(X: Any, k: int, by: str, recall: float) -> Any:
+        asked.append((len(X), recall))
+        return collection.search(X, k, by, recall=recall)
+
+    async def run() -> None:
+        executor = ThreadPoolExecutor(1)
+        batcher = SearchBatcher(executor, search, Metrics())
+        recalls = (0.5, 1.0, 0.5, RECALL, 0.5)
+        waiting = (batcher.nearest(Q[:1], 3, "meaning", recall) for recall in recalls)
+        await asyncio.gather(*waiting)
+        assert asked == [(3, 0.5), (1, 1.0), (1, RECALL)]
         executor.shutdown()
 
     with filled() as collection:

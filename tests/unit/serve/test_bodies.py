@@ -103,6 +103,7 @@ def test_json_of_any_kind_is_a_request_or_refused(value: Any) -> None:
         except EverhashError:
             continue
         assert 1 <= found.k <= 1000
+        assert 0 < found.recall <= 1
         assert found.rows is None or np.asarray(found.rows).dtype == np.float64
 
 

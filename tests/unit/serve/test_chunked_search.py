@@ -19,6 +19,7 @@ QUERIES = rows(37, seed=4)[0]
 ASKED: list[tuple[str, dict[str, Any]]] = [
     ("/search", {"k": 7}),
     ("/search", {"k": 7, "explain": True, "by": "hamming"}),
+    ("/search", {"k": 7, "by": "likeness", "recall": 0.5}),
     ("/search", {"k": 3, "labels": ["ant"], "ids": list(range(0, 60, 3))}),
     ("/radius", {"r": 3}),
     ("/radius", {"r": 0, "explain": True}),
@@ -84,7 +85,7 @@ class Slow:
         search = collection.search
 
         def slowly(asked: Any, *arguments: Any, **options: Any) -> Any:
-            if len(asked) > 1 or options:
+            if len(asked) > 1 or options.keys() != {"recall"}:  # not that of a batch
                 self.parts.append(len(asked))
                 time.sleep(self.pause * len(asked))
             return search(asked, *arguments, **options)
@@ -121,6 +122,13 @@ def test_nobody_searches_for_a_client_that_has_left(
     seen = len(slow.parts)
     until(lambda: served.service.metrics.running == 0)
     assert len(slow.parts) <= seen + 50, "of more than a hundred"
+
+
+def test_any_recall_is_one_of_few_kinds(served: Served) -> None:
+    for recall in np.linspace(0.001, 1, 100).tolist():
+        body = {"rows": QUERIES.tolist(), "by": "likeness", "recall": recall}
+        assert served.post("/search", body).status_code == 200
+    assert len(served.service.chunked._sizes) <= 8
 
 
 def test_parts_become_as_large_as_they_may(served: Served) -> None:

@@ -59,7 +59,9 @@ class Panel:
     """Named ticks of the x axis; numbers if empty."""
     log_x: bool = False
     log_y: bool = False
-    """The y axis shows times then."""
+    """The y axis shows times then, unless they are rates."""
+    rates: bool = False
+    """Whether a logarithmic y axis shows plain numbers."""
     level: tuple[float, str] | None = None
     """A value to compare with, and its name."""
 

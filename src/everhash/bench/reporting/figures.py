@@ -152,9 +152,10 @@ def _ticks(axes: Axes, panel: Panel) -> None:
     """Write plain numbers on logarithmic axes, more of them where there are few powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+    shown = plain_number if panel.rates else duration
     for log, axis, ends, formatted in (
         (panel.log_x, axes.xaxis, axes.get_xlim(), lambda value, _: plain_number(value)),
-        (panel.log_y, axes.yaxis, axes.get_ylim(), lambda value, _: duration(value)),
+        (panel.log_y, axes.yaxis, axes.get_ylim(), lambda value, _: shown(value)),
     ):
         if log:
             steps = (1.0, 2.0, 5.0) if ends[1] < 50 * ends[0] else (1.0,)

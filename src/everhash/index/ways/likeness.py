@@ -1,9 +1,14 @@
 """By likeness: the cosine of query and entry, as a vector store ranks.
 
-Where the features of all entries are kept, results are exact: every entry whose estimated cosine is
-within the error bound of the k-th best is compared by its features. A miss has a chance below 1e-9
-an entry; `exact=True` reads all features instead. Where they are not kept, the estimate ranks.
-Ties go to the entry added first. A query of zeros has cosine 0 with everything.
+Where the features of all entries are kept, scores are cosines of features, and entries are found
+
+    through cells        as many as it takes to find the share `recall` of the nearest entries;
+    without cells, or    every entry whose estimated cosine is within the error bound of the k-th
+    with recall=1        best is compared by its features; a miss has a chance below 1e-9 an entry;
+    with exact=True      all entries are compared by their features.
+
+Entries that a filter leaves are all compared if they are few. Where features are not kept, the
+estimate ranks. Ties go to the entry added first. A query of zeros has cosine 0 with everything.
 """
 
 from __future__ import annotations
@@ -16,11 +21,10 @@ from numpy.typing import NDArray
 
 from everhash import kernels
 from everhash.index.arrays import Counts, Floats
+from everhash.index.cells import unit
 from everhash.index.likeness import LikenessQueries
 from everhash.index.ways.query import Query
 from everhash.index.ways.way import Found, Scope, Way, no_likeness
-from everhash.learn.centering import unit_rows
-from everhash.learn.views import margins_by
 
 if TYPE_CHECKING:
     from everhash.index.reading import ReadableEntries
@@ -29,8 +33,14 @@ Alive = NDArray[np.uint8]
 """(n,) which entries are searched."""
 FIRST_LOOK = 64
 """Best estimates that are compared by features first, to know what others must reach."""
+FEW = 4096
+"""So many entries are all compared by their features: looking for the best would take longer."""
 BLOCK = 16_384
-"""Entries whose features are read at a time."""
+"""Entries that a batch of queries is multiplied with at a time."""
+SLACK = 1e-5
+"""How far such a product may be from the cosine, by rounding."""
+BATCH = 8
+"""Queries from which on products are faster than a cosine at a time."""
 
 
 class ByLikeness(Way):
@@ -40,22 +50,27 @@ class ByLikeness(Way):
 
     def __init__(self, query: Query) -> None:
         self._entries, self._rows, self._exact = query.entries, query.rows, query.exact
+        self._recall = query.recall
         self.novelty = query.novelty
+        self._units = unit(query.rows)
         self._codes = LikenessOf(query.entries, query.rows)
 
     def nearest(self, k: int, scope: Scope) -> Found:
         """See `Way.nearest`."""
         if not self._by_features(scope):
             return self._estimated(k, scope)
-        places, rows = scope.places_in(self._entries), range(len(self._rows))
-        look = max(FIRST_LOOK, 4 * k)
-        if self._exact or not self._codes.there or len(places) <= look:
-            return Found.padded([self._best(row, k, places) for row in rows])
-        alive = _mask(places, self._entries.arrived)
-        first = self._codes.nearest(alive, look)[1]  # at once: codes are laid out once for all
-        return Found.padded(
-            [self._best(row, k, self._near(row, k, first[row], alive)) for row in rows]
-        )
+        cells = self._entries.cells
+        if cells is not None and self._recall < 1 and not self._exact:
+            if scope.everything:
+                return self._in_cells(k)
+            places = scope.places_in(self._entries)
+            if len(places) > FEW:
+                return self._in_cells(k, _mask(places, self._entries.arrived))
+        else:
+            places = scope.places_in(self._entries)
+        if self._exact or not self._codes.there or len(places) <= max(FEW, 4 * k):
+            return self._compared(k, places)
+        return self._bounded(k, places)
 
     def within(self, r: float, scope: Scope) -> Found:
         """See `Way.within`."""
@@ -81,18 +96,47 @@ class ByLikeness(Way):
     def _estimated(self, k: int, scope: Scope) -> Found:
         """Rank by estimates alone."""
         alive = _mask(scope.places_in(self._entries), self._entries.arrived)
-        scores, places = self._codes.nearest(alive, k)
+        return self._found(*self._codes.nearest(alive, k))
+
+    def _in_cells(self, k: int, allowed: Alive | None = None) -> Found:
+        """Look into the cells that are nearest to each query."""
+        entries = self._entries
+        assert entries.cells is not None  # noqa: S101 - the caller has looked
+        only = () if allowed is None else (allowed,)
+        found = entries.search_cells(entries.cells, self._units, k, self._recall, *only)
+        return self._found(*found[:2])
+
+    def _found(self, scores: Floats, places: Counts) -> Found:
+        """Return a table of entries that are in order, padded with place -1."""
         scores[places < 0] = np.nan
         return Found(scores, scores, places, self._entries.first_labels(places))
 
-    def _best(self, row: int, k: int, near: Counts) -> Found:
-        """Return the best of some entries for one query, by their features."""
-        return self._ranked(self._cosines(row, near), near, k)
+    def _compared(self, k: int, places: Counts) -> Found:
+        """Compare all of these entries by their features."""
+        rows = range(len(self._rows))
+        if len(rows) < BATCH or len(places) <= k:
+            return Found.padded([self._ranked(self._cosines(i, places), places, k) for i in rows])
+        near = self._products(k, places)
+        return Found.padded([self._ranked(self._cosines(i, near[i]), near[i], k) for i in rows])
 
-    def _near(self, row: int, k: int, first: Counts, alive: Alive) -> Counts:
-        """Return the entries that may be among the k best, given those with the best estimates."""
-        floor = np.sort(self._cosines(row, np.sort(first)))[-k]
-        return self._codes.above(row, alive, float(floor))
+    def _products(self, k: int, places: Counts) -> list[Counts]:
+        """Return for each query the entries that may be its k best, by products of whole blocks."""
+        best = Shortlists(len(self._rows), k)
+        for start, stop in pairwise([*range(0, len(places), BLOCK), len(places)]):
+            part = places[start:stop]
+            best.offer(self._units @ self._entries.pages_of(part).units(part).T, part)
+        return best.places()
+
+    def _bounded(self, k: int, places: Counts) -> Found:
+        """Compare the entries whose estimates are within the error bound of the k-th best."""
+        alive = _mask(places, self._entries.arrived)
+        first = self._codes.nearest(alive, max(FIRST_LOOK, 4 * k))[1]  # at once for all queries
+        found = []
+        for row in range(len(self._rows)):
+            floor = np.sort(self._cosines(row, first[row]))[-k]
+            near = self._codes.above(row, alive, float(floor))
+            found.append(self._ranked(self._cosines(row, near), near, k))
+        return Found.padded(found)
 
     def _candidates(self, row: int, floor: float, places: Counts, alive: Alive) -> Counts:
         """Return the entries whose cosine may be at least `floor`."""
@@ -101,19 +145,47 @@ class ByLikeness(Way):
         return self._codes.above(row, alive, floor)
 
     def _cosines(self, row: int, places: Counts) -> Floats:
-        """Return the cosines of one query and entries, given by ascending places."""
-        cosines = np.empty(len(places), np.float32)
-        for start, stop in pairwise([*range(0, len(places), BLOCK), len(places)]):
-            features = self._entries.features_at(places[start:stop])
-            cosines[start:stop] = cosines_of(self._rows[row : row + 1], features)[0]
+        """Return the cosines of one query and entries."""
+        pages = self._entries.pages_of(places)
+        cosines: Floats = pages.cosines(self._units[row : row + 1], places)[0]
         return cosines
 
     def _ranked(
         self, cosines: Floats, places: Counts, k: int | None, least: float = -np.inf
     ) -> Found:
+        if k is not None and len(cosines) > k:
+            least = max(least, float(np.partition(cosines, -k)[-k]))
         near = cosines >= least
         cosines, places = cosines[near], places[near]
         return Found.ranked(cosines, cosines, places, self._entries.first_labels(places), k)
+
+
+class Shortlists:
+    """For each query of a batch the entries whose rounded cosine may be among the k best."""
+
+    def __init__(self, n: int, k: int) -> None:
+        self._k = k
+        self._floors = np.full(n, -np.inf, np.float32)
+        self._scores = [np.empty(0, np.float32) for _ in range(n)]
+        self._places = [np.empty(0, np.int64) for _ in range(n)]
+
+    def offer(self, scores: Floats, places: Counts) -> None:
+        """Take up those of (n, m) scores that reach the best k so far, as far as rounding tells."""
+        rows, at = np.nonzero(scores >= self._floors[:, None])
+        edges = np.searchsorted(rows, np.arange(len(self._scores) + 1))
+        for row in np.unique(rows).tolist():
+            mine = at[edges[row] : edges[row + 1]]
+            joined = np.concatenate([self._scores[row], scores[row, mine]])
+            known = np.concatenate([self._places[row], places[mine]])
+            if len(joined) >= self._k:
+                floor = np.partition(joined, -self._k)[-self._k] - np.float32(SLACK)
+                self._floors[row] = floor
+                joined, known = joined[joined >= floor], known[joined >= floor]
+            self._scores[row], self._places[row] = joined, known
+
+    def places(self) -> list[Counts]:
+        """Return the entries of each query, ascending."""
+        return [np.sort(places) for places in self._places]
 
 
 class LikenessOf:
@@ -166,13 +238,6 @@ def _no_queries(n: int) -> LikenessQueries:
 def has_likeness(entries: ReadableEntries) -> bool:
     """Whether all entries can be searched by likeness."""
     return entries.coder is not None or entries.keep_features == "all"
-
-
-def cosines_of(rows: Floats, features: Floats) -> Floats:
-    """Return (q, n) cosines; each depends on its own query and entry only."""
-    nowhere = np.zeros(rows.shape[1], np.float32)
-    queries, entries = unit_rows(rows, nowhere), unit_rows(features, nowhere)
-    return np.ascontiguousarray(margins_by(queries[None], entries).T)
 
 
 def _mask(places: Counts, n: int) -> Alive:

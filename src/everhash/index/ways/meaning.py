@@ -6,9 +6,9 @@
                             words that have that label
     neither                 0: nothing was learned that it could be taken for
 
-Likeness is the estimated cosine, or with `exact=True` that of the features. Entries that are equal
-in that too are ordered by arrival. Before any label was learned all have probability 0, so likeness
-alone ranks.
+Likeness is the cosine of the features, where those of all entries are kept; entries are found by
+its estimate, with `exact=True` by itself. Entries that are equal in that too come by arrival.
+Before any label was learned all have probability 0, so likeness alone ranks.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ import numpy as np
 
 from everhash import kernels
 from everhash.index.arrays import Counts, Floats
+from everhash.index.cells import unit
 from everhash.index.columns import UNLABELLED
 from everhash.index.hasher import trust_of
-from everhash.index.ways.likeness import LikenessOf, cosines_of
+from everhash.index.ways.likeness import LikenessOf
 from everhash.index.ways.query import Query
 from everhash.index.ways.way import Found, Scope, Way
 
@@ -40,13 +41,27 @@ class ByMeaning(Way):
     def nearest(self, k: int, scope: Scope) -> Found:
         """See `Way.nearest`."""
         if scope.places is not None:
-            return self._among(scope.places_in(self._entries), k, scope.labels)
-        found = self._grouped(k, scope)
-        return self._by_features(found, k, scope) if self._exact else found
+            found = self._among(scope.places_in(self._entries), k, scope.labels)
+        else:
+            found = self._grouped(k, scope)
+            if self._exact:
+                return self._by_features(found, k, scope)
+        return self._measured(found)
 
     def within(self, r: float, scope: Scope) -> Found:
         """See `Way.within`."""
-        return self._among(scope.places_in(self._entries), None, scope.labels, least=r)
+        found = self._among(scope.places_in(self._entries), None, scope.labels, least=r)
+        return self._measured(found)
+
+    def _measured(self, found: Found) -> Found:
+        """Replace estimates of likeness by cosines, and order equal probabilities by them."""
+        if self._entries.keep_features != "all" or found.places.size == 0:
+            return found
+        pages = self._entries.pages_of(np.unique(found.places[found.places >= 0]))
+        cosines = pages.own_cosines(unit(self._rows), found.places)
+        order = np.lexsort((found.places, -cosines, -found.scores))
+        rows = np.arange(len(order))[:, None]
+        return found._replace(likeness=cosines).at((rows, order))
 
     def _grouped(self, k: int, scope: Scope) -> Found:
         """Search the groups of the likeliest labels only."""
@@ -111,7 +126,8 @@ class ByMeaning(Way):
     def _likeness_to(self, row: int, places: Counts) -> Floats:
         one = slice(row, row + 1)
         if self._exact:
-            cosines: Floats = cosines_of(self._rows[one], self._entries.features_at(places))[0]
+            pages = self._entries.pages_of(places)
+            cosines: Floats = pages.cosines(unit(self._rows[one]), places)[0]
             return cosines
         estimates: Floats = self._likeness.of(places, one)[0]
         return estimates

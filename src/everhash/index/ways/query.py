@@ -28,10 +28,13 @@ class Query:
         entries: that are searched.
         X: (n, d) rows, or packed codes, which only Hamming distance can compare.
         exact: read features where codes would do.
+        recall: share of the nearest entries to find on average, by likeness.
     """
 
-    def __init__(self, entries: ReadableEntries, X: ArrayLike | Codes, *, exact: bool) -> None:
-        self.entries, self.exact = entries, exact
+    def __init__(
+        self, entries: ReadableEntries, X: ArrayLike | Codes, *, exact: bool, recall: float
+    ) -> None:
+        self.entries, self.exact, self.recall = entries, exact, recall
         self._codes = X if isinstance(X, Codes) else None
         self._rows: Floats | None = None
         if not isinstance(X, Codes):
@@ -83,9 +86,11 @@ class Query:
 class EntryQuery(Query):
     """Entries as queries: by their features if they are kept, else by their labels and bits."""
 
-    def __init__(self, entries: ReadableEntries, places: Counts, *, exact: bool) -> None:
-        self.entries, self.exact, self._codes = entries, exact, None
-        self._places = places
+    def __init__(
+        self, entries: ReadableEntries, places: Counts, *, exact: bool, recall: float
+    ) -> None:
+        self.entries, self.exact, self.recall = entries, exact, recall
+        self._codes, self._places = None, places
         rows, self._known = rows_of(entries, places)
         self._rows = as_rows(rows, n_features_of(entries.hasher), "this index")
 

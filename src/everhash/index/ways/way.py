@@ -69,6 +69,15 @@ class Found(NamedTuple):
             places[i, part], numbers[i, part] = row.places[0], row.numbers[0]
         return cls(scores, likeness, places, numbers)
 
+    def widened(self, k: int) -> Found:
+        """Return the table with k columns at least."""
+        if self.places.shape[1] >= k:
+            return self
+        more = ((0, 0), (0, k - self.places.shape[1]))
+        scores, likeness = (np.pad(a, more, constant_values=np.nan) for a in self[:2])
+        places, numbers = (np.pad(a, more, constant_values=-1) for a in self[2:])
+        return Found(scores, likeness, places, numbers)
+
     @classmethod
     def ranked(
         cls, scores: Floats, likeness: Floats, places: Counts, numbers: Counts, k: int | None

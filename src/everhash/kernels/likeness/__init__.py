@@ -1,6 +1,9 @@
 """Likeness codes: one sign bit a dimension, and the searches that estimate cosines from them.
 
     encoding.py   codes of entries and of queries
+    cosines.py    cosines of queries and features
+    cell_lists.py entries listed by cell
+    cells.py      the search of the cells that are nearest to a query
     estimates.py  estimated cosines, and the searches of all entries by them
     order.py      labels by the best score their entries can have
     best.py       the k best entries by score, likeness and place

@@ -235,3 +235,54 @@ def search_meaning(
             floats[:, row, at] = score, cosines[row, place]
             whole[:, row, at] = place, label, kind
     return floats[0], floats[1], whole[0], whole[1], whole[2].astype(np.int8)
+
+
+def cosines(halves: NDArray[np.float16], queries: Floats) -> Doubles:
+    """Return (q, n) cosines of rows and queries of unit length; 0 for a row of zeros."""
+    rows = halves.astype(np.float64)
+    lengths = np.sqrt((rows * rows).sum(axis=1))
+    rows /= np.where(lengths > 0, lengths, 1)[:, None]
+    return np.clip(queries.astype(np.float64) @ rows.T, -1, 1)
+
+
+def search_cells(
+    order: Ints,
+    numbers: Ints,
+    distances: Ints,
+    reach: Floats,
+    exact: Floats,
+    k: int,
+    first: int,
+    wanted: int,
+) -> tuple[Floats, Ints, int]:
+    """Return the cosines and places found for one query, and how many cells it has looked into.
+
+    Args:
+        order: (cells,) numbers of cells, the nearest first.
+        numbers: (n,) cell of each entry; -1 for one that is not searched.
+        distances: (n,) Hamming distances.
+        reach: (n,) how large a cosine may be by its estimate.
+        exact: (n,) cosines by features.
+        k: results wanted.
+        first: cells of the first round; each round looks into as many as all before it.
+        wanted: entries that Hamming distance keeps.
+    """
+    best: list[tuple[float, int]] = []
+    met = np.empty(0, np.int64)
+    start, stop, quiet = 0, min(first, len(order)), 0
+    while start < len(order) and quiet < 2:  # two rounds that bring nothing better
+        here = [np.flatnonzero(numbers == cell) for cell in order[start:stop]]
+        mine = np.concatenate([np.empty(0, np.int64), *here])
+        met = np.concatenate([met, distances[mine]])
+        limit = np.sort(met)[wanted - 1] if len(met) >= wanted else np.inf
+        mine = mine[distances[mine] <= limit]
+        before = best
+        for place in mine[np.argsort(-reach[mine], kind="stable")].tolist():
+            if len(best) == k and reach[place] < best[-1][0]:
+                break
+            joined = [*best, (float(exact[place]), place)]
+            best = sorted(joined, key=lambda pair: (-pair[0], pair[1]))[:k]
+        quiet = quiet + 1 if best == before and len(best) == k else 0
+        start, stop = stop, min(2 * stop, len(order))
+    scores, places = (np.array([pair[i] for pair in best]) for i in range(2))
+    return scores.astype(np.float32), places.astype(np.int64), start

@@ -1,0 +1,334 @@
+"""The search of cells: lists of entries around centroids, the nearest lists first.
+
+A query looks into its nearest `first` cells, then into as many more as it has looked into so far,
+and again, until two such doublings in a row have brought no better entry. In each round
+
+    1. the signs of all entries of its cells are compared by Hamming distance, and some hundreds
+       of the nearest so far go on;
+    2. their cosines are estimated, with the query in 8 bits a coordinate;
+    3. those whose estimate, and `sigmas` standard deviations of its error, reach the k-th best
+       cosine are compared by their features, the likeliest first.
+
+Signs stand in blocks of 64 entries, laid out by word, so that popcounts are vector code. The blocks
+of a cell are a chain. `reference.search_cells` is the specification.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everhash.kernels.compiling import inner, kernel
+from everhash.kernels.likeness.cell_lists import BLOCK, Lists
+from everhash.kernels.likeness.cosines import cosine
+from everhash.kernels.likeness.estimates import TILE, Tile, estimate, gather, new_tile
+from everhash.kernels.search.topk import (
+    HALF,
+    LOW,
+    I,
+    float_rank,
+    popcount,
+    prefetch,
+    rank_float,
+    sort_keys,
+)
+
+Floats = NDArray[np.float32]
+Words = NDArray[np.uint64]
+Ints = NDArray[np.int64]
+Int32 = NDArray[np.int32]
+Halves = NDArray[np.uint16]
+Bytes = NDArray[np.uint8]
+
+# As Any: mypy would object to the mixed arithmetic of unsigned scalars that Numba types well.
+U: Any = np.uint64
+F4: Any = np.float32
+
+QUIET = 2
+"""Doublings in a row that bring nothing better, after which a search ends."""
+LINE = U(32)
+"""Halves of a cache line."""
+AHEAD = 4
+"""Rows whose features are asked for before they are needed."""
+
+
+class Near(NamedTuple):
+    """The entries that a round has met: those of its cells, then those that go on."""
+
+    distances: NDArray[np.uint16]
+    places: Int32
+    histogram: Ints
+    """Entries met so far, by Hamming distance."""
+
+
+class Best(NamedTuple):
+    """The k best entries so far, as a heap of keys with the worst on top; see `estimates.keep`."""
+
+    keys: Ints
+    state: Ints
+    """How many are held, and how many have entered a full heap."""
+
+
+@inner
+def push(best: Best, key: int) -> None:
+    """Put a key among the k best, in place of the worst if there is no room."""
+    keys, state = best.keys, best.state
+    n = state[0]
+    if n < keys.size:
+        at = n
+        while at > 0 and keys[(at - 1) >> 1] < key:
+            keys[at] = keys[(at - 1) >> 1]
+            at = (at - 1) >> 1
+        keys[at] = key
+        state[0] = n + 1
+        return
+    if key >= keys[0]:
+        return
+    state[1] += 1
+    at = 0
+    while 2 * at + 1 < n:
+        child = 2 * at + 1
+        if child + 1 < n and keys[child + 1] > keys[child]:
+            child += 1
+        if keys[child] <= key:
+            break
+        keys[at] = keys[child]
+        at = child
+    keys[at] = key
+
+
+@inner
+def scan(lists: Lists, cell: int, sign: Words, allowed: Bytes, near: Near, n: int) -> int:
+    """Measure the Hamming distances of a cell's entries; append them to the first n."""
+    distances, places, histogram = near.distances, near.places, near.histogram
+    block = lists.heads[cell]
+    found = np.zeros(BLOCK, np.uint64)
+    while block >= 0:
+        words, here = lists.words[block], lists.places[block]
+        for i in range(U(BLOCK)):
+            found[i] = U(0)
+        for w in range(U(sign.size)):
+            column, mine = words[w * U(BLOCK) : (w + U(1)) * U(BLOCK)], sign[w]
+            for i in range(U(BLOCK)):
+                found[i] += popcount(column[i] ^ mine)
+        for i in range(U(BLOCK)):
+            distances[n], places[n] = np.uint16(found[i]), here[i]
+            counts = here[i] >= 0
+            if allowed.size and counts:
+                counts = allowed[here[i]] != 0
+            n += counts
+            histogram[found[i]] += counts
+        block = lists.following[block]
+    return n
+
+
+@inner
+def limit(histogram: Ints, wanted: int) -> int:
+    """Return the smallest distance within which there are so many entries."""
+    total = 0
+    for distance in range(histogram.size):
+        total += histogram[distance]
+        if total >= wanted:
+            return distance
+    return histogram.size
+
+
+@inner
+def shortlist(near: Near, n: int, furthest: int) -> int:
+    """Move the entries within a distance to the front; return how many there are."""
+    distances, places, m = near.distances, near.places, 0
+    for i in range(U(n)):
+        places[m] = places[i]
+        m += distances[i] <= furthest
+    return m
+
+
+class Pages(NamedTuple):
+    """The features of entries."""
+
+    halves: Halves
+    """(slots, d)"""
+    slots: Int32
+    """(n,) by place."""
+
+
+@inner
+def rank(
+    codes: Words,
+    near: Near,
+    m: int,
+    tile: Tile,
+    query: tuple[Words, int, Any, Any, Any],
+    floor: Any,
+    keys: Ints,
+) -> int:
+    """Write `~rank << 32 | position` of the shortlisted that may reach `floor`; return how many."""
+    planes, total, along, step, rest = query
+    size, one = F4(near.histogram.size - 1), F4(1)
+    turned, chosen = rest / F4(math.sqrt(near.histogram.size - 2)), np.empty(TILE, np.int64)
+    found = 0
+    for start in range(0, m, TILE):
+        many = min(TILE, m - start)
+        for i in range(many):
+            chosen[i] = near.places[start + i]
+        gather(codes, chosen[:many], many, tile)
+        estimate(tile, many, planes, total, along, step)
+        cosines, alongs, scales = tile.cosines, tile.along, tile.scale
+        for i in range(U(many)):
+            spread = size * (scales[i] * scales[i]) - (one - alongs[i] * alongs[i])
+            spread = np.sqrt(spread if spread > F4(0) else F4(0)) * turned
+            reach = cosines[i] + spread + F4(0)
+            keys[found] = (~float_rank(reach) << HALF) | (I(start) + I(i))
+            found += reach >= floor
+    return found
+
+
+@inner
+def compare(pages: Pages, near: Near, keys: Ints, m: int, query: Floats, best: Best) -> int:
+    """Compare entries by their features, the likeliest first; return how many were."""
+    halves, slots, places = pages.halves, pages.slots, near.places
+    flat, d = halves.reshape(halves.size), U(halves.shape[1])
+    for i in range(m):
+        if best.state[0] == best.keys.size:
+            worst = rank_float(~(best.keys[0] >> HALF))
+            if rank_float(~(keys[i] >> HALF)) < worst:
+                return i
+        if i + AHEAD < m:
+            coming = U(slots[places[keys[i + AHEAD] & LOW]]) * d
+            for line in range(U(0), d, LINE):
+                prefetch(flat, coming + line)
+        place = places[keys[i] & LOW]
+        found = cosine(halves[slots[place]], query)
+        push(best, (~float_rank(found) << HALF) | I(place))
+    return m
+
+
+class Query(NamedTuple):
+    """One query: its signs, what estimates need of it, and itself."""
+
+    sign: Words
+    coded: tuple[Words, int, Any, Any, Any]
+    row: Floats
+
+
+@inner
+def one_round(
+    lists: Lists,
+    pages: Pages,
+    codes: Words,
+    allowed: Bytes,
+    cells: Ints,
+    query: Query,
+    histogram: Ints,
+    wanted: int,
+    best: Best,
+    tile: Tile,
+) -> None:
+    """Look into some cells; see the module."""
+    room, n = BLOCK, 0
+    for i in range(cells.size):
+        room += lists.sizes[cells[i] & LOW]
+    near = Near(np.empty(room, np.uint16), np.empty(room, np.int32), histogram)
+    for i in range(cells.size):
+        n = scan(lists, cells[i] & LOW, query.sign, allowed, near, n)
+    m = shortlist(near, n, limit(histogram, wanted))
+    full = best.state[0] == best.keys.size
+    floor = rank_float(~(best.keys[0] >> HALF)) if full else F4(-np.inf)
+    keys = np.empty(2 * m + 2, np.int64)
+    m = rank(codes, near, m, tile, query.coded, floor, keys)
+    sort_keys(keys, m, keys[m:])
+    compare(pages, near, keys, m, query.row, best)
+
+
+@inner
+def by_nearness(nearness: Floats, order: Ints, spare: Ints) -> None:
+    """Write the cells, the nearest first, into the low halves of `order`."""
+    for cell in range(nearness.size):
+        order[cell] = (~float_rank(nearness[cell] + F4(0)) << HALF) | I(cell)
+    sort_keys(order, nearness.size, spare)
+
+
+@inner
+def signs_of(planes: Words, size: int) -> Words:
+    """Return the signs of a query, from the plane that has them."""
+    sign: Words = ~planes[7]
+    if size & 63:
+        sign[-1] &= (U(1) << U(size & 63)) - U(1)
+    return sign
+
+
+@inner
+def write(best: Best, scores: Floats, found: Ints, spare: Ints) -> None:
+    """Write one row of results."""
+    sort_keys(best.keys, best.state[0], spare)
+    for i in range(scores.size):
+        there = i < best.state[0]
+        scores[i] = rank_float(~(best.keys[i] >> HALF)) if there else F4(-np.inf)
+        found[i] = best.keys[i] & LOW if there else I(-1)
+
+
+@kernel(
+    "Tuple((f4[:, ::1], i8[:, ::1], i8[::1]))"
+    "(u8[:, ::1], i4[:, ::1], i4[::1], i4[::1], i4[::1], f4[:, ::1], u1[::1],"
+    " u8[:, ::1], u8[:, :, ::1], i8[::1], f4[::1], f4[::1], f4[::1], i8,"
+    " u2[:, ::1], i4[::1], f4[:, ::1], i8, i8, i8, f4)"
+)
+def search_cells(
+    words: Words,
+    places: Int32,
+    following: Int32,
+    heads: Int32,
+    sizes: Int32,
+    nearness: Floats,
+    allowed: Bytes,
+    codes: Words,
+    planes: Words,
+    totals: Ints,
+    q_along: Floats,
+    q_step: Floats,
+    q_rest: Floats,
+    size: int,
+    halves: Halves,
+    slots: Int32,
+    queries: Floats,
+    k: int,
+    first: int,
+    wanted: int,
+    sigmas: Any,
+) -> tuple[Floats, Ints, Ints]:
+    """The k best entries by cosine, as far as cells are looked into; see the module.
+
+    The first five arrays are `Lists`; `nearness` (q, cells) are cosines of queries and centroids;
+    `allowed` (n,) is 0 where an entry is not searched, and empty if all are; `codes` are those of
+    entries by place; the next five are likeness codes of queries, in a rotation of `size`
+    coordinates; `halves` and `slots` are `Pages`; `queries` (q, d) have unit length. `first` cells
+    are looked into in the first round, `wanted` entries kept by Hamming distance, and an estimate
+    may be too low by `sigmas` standard deviations.
+
+    Returns:
+        (q, k) cosines and places, padded with -inf and -1, and (q,) cells looked into.
+    """
+    nq, n_cells = queries.shape[0], heads.size
+    lists, pages = Lists(words, places, following, heads, sizes), Pages(halves, slots)
+    scores, found = np.empty((nq, k), np.float32), np.empty((nq, k), np.int64)
+    looked, spare = np.empty(nq, np.int64), np.empty(max(n_cells, k), np.int64)
+    order, tile = np.empty(n_cells, np.int64), new_tile(codes.shape[1] - 1)
+    for j in range(nq):
+        by_nearness(nearness[j], order, spare)
+        best = Best(np.empty(k, np.int64), np.zeros(2, np.int64))
+        coded = (planes[j], totals[j], q_along[j], q_step[j], q_rest[j] * sigmas)
+        query = Query(signs_of(planes[j], size), coded, queries[j])
+        histogram, start, stop, quiet = np.zeros(size + 1, np.int64), 0, min(first, n_cells), 0
+        while start < n_cells and quiet < QUIET:
+            before = best.state[0] + best.state[1]
+            cells = order[start:stop]
+            one_round(lists, pages, codes, allowed, cells, query, histogram, wanted, best, tile)
+            changed = best.state[0] + best.state[1] != before
+            quiet = 0 if changed or best.state[0] < k else quiet + 1
+            start, stop = stop, min(2 * stop, n_cells)
+        looked[j] = start
+        write(best, scores[j], found[j], spare)
+    return scores, found, looked
