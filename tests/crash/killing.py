@@ -28,6 +28,7 @@ from tests.crash.script import (
     create,
     observe,
     observe_file,
+    use_small_cells,
 )
 
 OPENED, STARTED, DONE, CLOSING = b"o", b"(", b".", b"c"
@@ -139,11 +140,21 @@ def _die_at(faults: Faults, kind: str, n: int, path: Path, calls: list[Call], sa
 
 
 class Refresh:
-    """A file in which every code is stale, and a script of one refresh of it."""
+    """A file in which every code is stale, and a script of one refresh of it.
+
+    The file has no cells although they are due: opening it begins to make them in the background,
+    and so does the refresh.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._base, self._path = folder / "stale.ever", folder / "refreshed.ever"
         self._script, self.seconds = _write_refresh(self._base)
+
+    @property
+    def has_cells(self) -> bool:
+        """Whether the file has cells after a kill."""
+        with everhash.open(self._path, readonly=True) as collection:
+            return bool(collection.stats()["cells"] > 1)
 
     def run(self, moment: float | None) -> tuple[Kill, int]:
         """Kill a child in its refresh at a moment, or let it end; return what came of it."""
@@ -163,6 +174,7 @@ def _write_refresh(path: Path) -> tuple[Script, float]:
         collection.add(X)
         collection.learn(X[:500], [row % LABELS for row in range(500)])
         states = [observe(collection)]
+    use_small_cells()
     other = path.with_suffix(".other")
     copy(path, other)
     with everhash.open(other) as collection:

@@ -20,7 +20,7 @@ from tests.crash.killing import (
     run_and_kill,
 )
 from tests.crash.kills_page import Record
-from tests.crash.script import Script, create, use_small_parts, write_script
+from tests.crash.script import Script, create, use_small_cells, use_small_parts, write_script
 from tests.crash.trial import Trial
 
 CALLS = 90
@@ -115,6 +115,7 @@ def publishing_calls(script: Script) -> set[int]:
 def kill_writers(folder: str, seed: str, first: int, kills: int) -> dict[str, Any]:
     """Kill so many processes."""
     use_small_parts()
+    use_small_cells()
     writers = Writers(Path(folder), seed)
     for number in range(first, first + kills):
         writers.kill(number)

@@ -18,7 +18,7 @@ from tests.crash.killing import (
     look_after,
     run_and_kill,
 )
-from tests.crash.script import create, use_small_parts, write_script
+from tests.crash.script import create, use_small_cells, use_small_parts, write_script
 
 CALLS = 90
 """After so many calls a new file is begun."""
@@ -52,6 +52,8 @@ def test_a_killed_refresh_is_there_in_full_or_not_at_all(tmp_path: Path, thoroug
     seen = apart(kill_refreshes, str(tmp_path), 30 if thorough else 5)
     assert seen["in flight, dropped"] > 0
     assert seen["acknowledged"] + seen["in flight, kept"] > 0
+    assert seen["with cells"] > 0
+    assert seen["without cells"] > 0
 
 
 def test_a_killed_create_leaves_nothing_or_a_collection(tmp_path: Path, thorough: bool) -> None:
@@ -63,6 +65,7 @@ def test_a_killed_create_leaves_nothing_or_a_collection(tmp_path: Path, thorough
 def kill_writers(folder: str, durability: str, rounds: int) -> Counter[str]:
     """Kill a child that runs a script, check the file, go on from what it holds, and so on."""
     use_small_parts()
+    use_small_cells()
     rng, seen = random.Random(1), Counter(NOTHING)
     script, done, path = write_script(CALLS, seed=1), CALLS, Path(folder)
     for number in range(rounds):
@@ -97,6 +100,7 @@ def kill_refreshes(folder: str, rounds: int) -> Counter[str]:
         kill, kept = refresh.run(moment if number < rounds - 1 else None)
         acknowledged = "in flight, kept" if kept else "in flight, dropped"
         seen["acknowledged" if kill.done else acknowledged] += 1
+        seen["with cells" if refresh.has_cells else "without cells"] += 1
     return seen
 
 
