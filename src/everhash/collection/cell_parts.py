@@ -51,7 +51,7 @@ def _write_range(change: Transaction, cells: Cells, start: int, stop: int) -> No
 def pack_centroids(cells: Cells) -> bytes:
     """Return what a file has to hold of cells besides those of entries."""
     about = {"made_at": cells.made_at, "effort": cells.effort, "recall": cells.recall}
-    return pack({"centroids": cells.centroids}, about)
+    return pack({"centroids": cells.centroids, "middles": cells.middles}, about)
 
 
 def read_centroids(arrays: Arrays, key: PartKey, n_features: int, width: int) -> Cells:
@@ -60,6 +60,9 @@ def read_centroids(arrays: Arrays, key: PartKey, n_features: int, width: int) ->
     require(0 < len(centroids) <= MAX_CELLS, key, f"{len(centroids)} centroids")
     lengths = np.sqrt(np.square(centroids, dtype=np.float64).sum(axis=1))
     require(bool((np.abs(lengths - 1) < UNIT).all()), key, "centroids that are not of unit length")
+    middles = array_of(arrays, "middles", key, np.float32, (len(centroids),))
+    sound = bool((np.abs(middles) <= 1 + UNIT).all())  # so NaN is refused too
+    require(sound, key, "middles that are no cosines")
     about = about_of(arrays, key)
     known = isinstance(about, dict) and set(about) == {"made_at", "effort", "recall"}
     require(known, key, "it does not say when cells were made")
@@ -67,7 +70,8 @@ def read_centroids(arrays: Arrays, key: PartKey, n_features: int, width: int) ->
     counts = counts and type(about["effort"]) is int and 0 < about["effort"] <= MOST_EFFORT
     counts = counts and type(about["recall"]) is float and 0 <= about["recall"] <= 1
     require(counts, key, "its counts are damaged")
-    cells = Cells(np.require(centroids, requirements=["C", "W"]), width, about["made_at"])
+    centroids = np.require(centroids, requirements=["C", "W"])
+    cells = Cells(centroids, middles, width, about["made_at"])
     cells.effort, cells.recall = about["effort"], about["recall"]
     return cells
 

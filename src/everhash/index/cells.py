@@ -17,8 +17,13 @@ from everhash.learn.views import margins_by
 
 BLOCK = 64
 """Entries of a block; see `everhash.kernels.likeness.cells`."""
-FIRST = ((0.9, 2), (0.95, 4), (0.98, 8), (0.99, 16), (1.0, 32))
-"""Cells that are looked into first, by the recall they are enough for."""
+FIRST = 4
+"""Cells that every search looks into."""
+OFF_CENTRE = ((0.9, 0.32), (0.95, 0.44), (0.98, 0.56), (0.99, 0.64), (1.0, 0.72))
+"""Cosine of what query and entry have besides their cell's centroid; see `Cells.bounds`. Searches
+that reckon with the second number find the share of the nearest entries that is the first."""
+STEP = 0.08
+"""By how much it grows with each effort more."""
 Numbers = NDArray[np.int32]
 """Cells by number, -1 for none."""
 
@@ -28,14 +33,15 @@ class Cells:
 
     Args:
         centroids: (C, d) of unit length.
+        middles: (C,) cosine of a centroid and the entries of its cell, on average.
         width: words of an entry's signs.
         made_at: entries that there were when the centroids were chosen.
     """
 
-    def __init__(self, centroids: Floats, width: int, made_at: int) -> None:
-        self.centroids, self.made_at = centroids, made_at
+    def __init__(self, centroids: Floats, middles: Floats, width: int, made_at: int) -> None:
+        self.centroids, self.middles, self.made_at = centroids, middles, made_at
         self.effort = 1
-        """How many times the usual cells a search looks into first."""
+        """1, or more if usual searches found too little."""
         self.recall = 1.0
         """Share of the nearest entries that a sample of entries has found."""
         self._of: GrowingArray[np.int32] = GrowingArray((), np.int32)
@@ -55,9 +61,20 @@ class Cells:
         """(n,) the cell of each entry, by place; -1 for removed ones."""
         return self._of.rows
 
-    def first(self, recall: float) -> int:
-        """Return how many cells a search looks into first, to find this share of the nearest."""
-        return self.effort * next(cells for least, cells in FIRST if recall <= least)
+    def bounds(self, queries: Floats, recall: float) -> Floats:
+        """Return (q, C) how large a cosine with a query is expected in each cell at the most.
+
+        Query and entry are parts along the centroid and parts across it. If the parts across had
+        the same direction, the cosine would be that of the difference of two angles. They seldom
+        do: of their cosine only as much counts as it takes to find the share `recall` of the
+        nearest entries.
+        """
+        usual = next(cosine for least, cosine in OFF_CENTRE if recall <= least)
+        across = np.float32(min(1.0, usual + STEP * (self.effort - 1)))
+        along, middles = self.nearness(queries), self.middles
+        rest = np.sqrt(np.maximum(0, 1 - along**2)) * np.sqrt(np.maximum(0, 1 - middles**2))
+        bounds: Floats = (along * middles + across * rest).astype(np.float32, copy=False)
+        return bounds
 
     def nearest(self, rows: Floats) -> Numbers:
         """Return the cell that each row belongs to; it depends on the row only."""
@@ -118,7 +135,8 @@ class Cells:
 
     def renumbered(self, kept: Counts) -> Cells:
         """Return the same cells of the entries at the places `kept`, which move up."""
-        cells = Cells(self.centroids, self._words.rows.shape[1] // BLOCK, self.made_at)
+        width = self._words.rows.shape[1] // BLOCK
+        cells = Cells(self.centroids, self.middles, width, self.made_at)
         cells.effort, cells.recall = self.effort, self.recall
         cells.append(self._of.rows[kept])
         return cells

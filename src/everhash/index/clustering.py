@@ -6,7 +6,7 @@ order of arrival nor on a seed. Centroids have unit length, as rows do when they
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,14 +29,15 @@ ROUNDS = 8
 """Of k-means."""
 SLICE = 512
 """Rows that are compared with all centroids at a time."""
-QUERIES = 64
+QUERIES = 128
 """Entries whose nearest others are searched to see what share of them is found."""
 NEAREST = 10
 """How many of them."""
-MOST_EFFORT = 8
-"""Cells looked into first are at most so many times the usual ones."""
-RECALL = 0.98
-"""Share that has to be found."""
+MOST_EFFORT = 6
+"""No search takes more; see `Cells.bounds`."""
+RECALL, ENOUGH = 0.98, 0.985
+"""The share that searches promise, and what they have to find of the sample: queries of people are
+less like entries than entries are, and some are only like those of far cells."""
 
 
 class Truth(NamedTuple):
@@ -93,7 +94,7 @@ class Clustering:
         entries = self._entries
         made_at = len(entries)
         n_cells = round(made_at**0.5)
-        places = chosen(entries, SAMPLE * n_cells)
+        places = chosen(entries, SAMPLE * n_cells + QUERIES)
         sample = np.empty((len(places), entries.hasher.n_features_in_), np.float32)
         for start in range(0, len(places), SLICE):
             part = slice(start, start + SLICE)
@@ -101,13 +102,11 @@ class Clustering:
             yield 0.0
             if self._stopped:
                 return
-        centroids = sample[:n_cells].copy()
-        for turn in range(ROUNDS):
-            for _ in _improve(centroids, sample):
-                yield 0.5 * turn / ROUNDS
+        some, others = sample[:-QUERIES], sample[-QUERIES:]  # nothing is chosen to suit the others
+        centroids, middles = yield from _k_means(some, n_cells)
         assert entries.coder is not None  # noqa: S101 - cells are due only where there is one
-        self.cells = cells = Cells(centroids, entries.coder.width - 1, made_at)
-        truth = _truth(sample, places)
+        self.cells = cells = Cells(centroids, middles, entries.coder.width - 1, made_at)
+        truth = _truth(others, places[-QUERIES:])
         while not self._stopped and len(cells.numbers) < entries.arrived:
             self._list_some(cells, truth)
             yield 0.5 + 0.5 * len(cells.numbers) / entries.arrived
@@ -127,7 +126,7 @@ class Clustering:
             truth.meet(rows, places)
 
     def _settle(self, cells: Cells, truth: Truth) -> None:
-        """Choose how many cells to look into first: as few as find what has to be found."""
+        """Choose the effort of searches: as little as finds what has to be found."""
         search = self._entries.search_cells
         living = self._entries.with_features(truth.places)
         mine = np.isin(truth.places, living)
@@ -138,15 +137,14 @@ class Clustering:
                 for near, got in zip(truth.nearest[mine], found, strict=True)
             ]
             cells.recall = float(np.mean(hits)) / NEAREST if hits else 1.0
-            if cells.recall >= RECALL or cells.effort >= MOST_EFFORT:
+            if cells.recall >= ENOUGH or cells.effort >= MOST_EFFORT:
                 return
-            cells.effort *= 2
+            cells.effort += 1
 
 
-def _truth(sample: Floats, places: Counts) -> Truth:
-    queries = np.ascontiguousarray(sample[:QUERIES])
+def _truth(queries: Floats, places: Counts) -> Truth:
     shape = len(queries), NEAREST
-    return Truth(queries, places[:QUERIES], np.full(shape, -np.inf, np.float32), np.full(shape, -1))
+    return Truth(queries, places, np.full(shape, -np.inf, np.float32), np.full(shape, -1))
 
 
 def chosen(entries: ReadableEntries, most: int) -> Counts:
@@ -171,13 +169,26 @@ def mixed(codes: Words) -> Words:
     return total
 
 
-def _improve(centroids: Floats, sample: Floats) -> Iterator[None]:
-    """Move centroids to the means of the rows nearest to them: one round of k-means."""
-    numbers = np.empty(len(sample), np.int64)
-    for start in range(0, len(sample), SLICE):
-        part = slice(start, start + SLICE)
-        numbers[part] = margins_by(centroids[None], sample[part]).argmax(axis=1)
-        yield
+def _k_means(sample: Floats, n_cells: int) -> Generator[float, None, tuple[Floats, Floats]]:
+    """Return centroids, and how near to them the rows of the sample are; see `Cells`."""
+    centroids = sample[:n_cells].copy()
+    numbers, cosines = np.empty(len(sample), np.int64), np.empty(len(sample), np.float32)
+    for turn in range(ROUNDS + 1):
+        if turn:
+            _move(centroids, sample, numbers)
+        for start in range(0, len(sample), SLICE):
+            part = slice(start, start + SLICE)
+            near = margins_by(centroids[None], sample[part])
+            numbers[part], cosines[part] = near.argmax(axis=1), near.max(axis=1)
+            yield 0.5 * turn / (ROUNDS + 1)
+    counts = np.bincount(numbers, minlength=n_cells)
+    sums = np.bincount(numbers, cosines, minlength=n_cells)
+    middles = np.where(counts > 0, sums / np.maximum(counts, 1), cosines.mean())
+    return centroids, middles.astype(np.float32)
+
+
+def _move(centroids: Floats, sample: Floats, numbers: Counts) -> None:
+    """Move centroids to the means of the rows nearest to them."""
     order = np.argsort(numbers, kind="stable")
     some, starts = np.unique(numbers[order], return_index=True)
     sums = np.add.reduceat(sample[order], starts, axis=0)

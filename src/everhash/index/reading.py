@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from everhash import kernels
 from everhash.index.arrays import Bools, Counts, Floats, Words
-from everhash.index.cells import Cells
+from everhash.index.cells import FIRST, Cells
 from everhash.index.coded import CodedEntries
 from everhash.index.codewords import Codewords
 from everhash.index.entries import Entry, Page, check_page
@@ -186,7 +186,7 @@ class ReadableEntries(StoredEntries):
         )
         found: tuple[Floats, Counts, Counts] = kernels.load_likeness().search_cells(
             *cells.lists(codes),
-            cells.nearness(queries),
+            cells.bounds(queries, recall),
             allowed,
             codes,
             *coded,
@@ -194,7 +194,7 @@ class ReadableEntries(StoredEntries):
             *pages,
             queries,
             k,
-            cells.first(recall),
+            FIRST,
             WANTED + WANTED_EACH * k,
             np.float32(SIGMAS),
         )

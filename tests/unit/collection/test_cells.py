@@ -162,6 +162,7 @@ FORGERIES: dict[str, tuple[PartKey, Callable[[Any], Any], str]] = {
     "text": (PartKey("cells", 0), lambda a: {"numbers": a["numbers"].astype("f4")}, "no column"),
     "a long centroid": (CENTROIDS, lambda a: {"centroids": 2 * a["centroids"]}, "unit length"),
     "a centroid of NaN": (CENTROIDS, lambda a: {"centroids": np.nan * a["centroids"]}, "unit"),
+    "middles of NaN": (CENTROIDS, lambda a: {**a, "middles": np.nan * a["middles"]}, "no cosines"),
     "no centroids": (CENTROIDS, lambda a: {"centroids": a["centroids"][:0]}, "0 centroids"),
     "narrow centroids": (CENTROIDS, lambda a: {"centroids": a["centroids"][:, :5].copy()}, "is "),
 }

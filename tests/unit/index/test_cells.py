@@ -59,6 +59,7 @@ def found_share(index: Index, Q: Floats, k: int = 10, **options: Any) -> float:
     n_cells=st.integers(1, 20),
     k=st.sampled_from([1, 3, 10, 100]),
     first=st.integers(1, 8),
+    recall=st.sampled_from([0.5, 0.98, 0.999]),
     wanted=st.sampled_from([1, 5, 50, 1000]),
     sigmas=st.sampled_from([0.0, 1.0, 3.0]),
     gone=st.floats(0, 0.9),
@@ -70,6 +71,7 @@ def test_search_cells_compiled_equals_reference(
     n_cells: int,
     k: int,
     first: int,
+    recall: float,
     wanted: int,
     sigmas: float,
     gone: float,
@@ -80,7 +82,8 @@ def test_search_cells_compiled_equals_reference(
     coder = Likeness.draw(D)
     coder.meet(X)
     codes, queries = coder.encode(X), coder.queries(Q)
-    cells = Cells(unit(rows_around(n_cells, 5, seed + 2)), coder.width - 1, n)
+    middles = rng.random(n_cells, np.float32)
+    cells = Cells(unit(rows_around(n_cells, 5, seed + 2)), middles, coder.width - 1, n)
     half = n // 2
     cells.append(cells.nearest(X[:half]))
     cells.lists(codes[:half])  # the rest is listed later
@@ -92,11 +95,11 @@ def test_search_cells_compiled_equals_reference(
         allowed = (rng.random(n) < 0.5).astype(np.uint8)
         numbers[allowed == 0] = -1
     pages = Pages(StoredFeatures.of(X).halves.view(np.uint16), np.arange(n, dtype=np.int32))
-    nearness = cells.nearness(Q)
+    bounds = cells.bounds(Q, recall)
     search = kernels.load_likeness().search_cells
     scores, places, looked = search(
         *cells.lists(codes),
-        nearness,
+        bounds,
         allowed,
         codes,
         *queries,
@@ -118,9 +121,15 @@ def test_search_cells_compiled_equals_reference(
         signs[:, -1] &= np.uint64(2 ** (coder.size % 64) - 1)
     for row in range(len(Q)):
         distances = np.bitwise_count(words ^ signs[row]).sum(axis=1).astype(np.int64)
-        order = np.argsort(-nearness[row], kind="stable")
         want = reference.search_cells(
-            order, numbers.astype(np.int64), distances, reach[row], exact[row], k, first, wanted
+            bounds[row],
+            numbers.astype(np.int64),
+            distances,
+            reach[row],
+            exact[row],
+            k,
+            first,
+            wanted,
         )
         near = np.sort(reach[row])
         if sigmas and (np.diff(near) < 1e-6).any():  # rounding decides who is compared

@@ -1,7 +1,7 @@
-"""The search of cells: lists of entries around centroids, the nearest lists first.
+"""The search of cells: lists of entries around centroids, the most promising lists first.
 
-A query looks into its nearest `first` cells, then into as many more as it has looked into so far,
-and again, until two such doublings in a row have brought no better entry. In each round
+A query looks into `first` cells, then into a quarter as many more, and so on, until no other cell
+is expected to hold an entry that is better than the k-th best so far. In each round
 
     1. the signs of all entries of its cells are compared by Hamming distance, and some hundreds
        of the nearest so far go on;
@@ -47,8 +47,8 @@ Bytes = NDArray[np.uint8]
 U: Any = np.uint64
 F4: Any = np.float32
 
-QUIET = 2
-"""Doublings in a row that bring nothing better, after which a search ends."""
+QUARTER, LEAST = 4, 2
+"""A round looks into a quarter as many cells as all before it, but at least two."""
 LINE = U(32)
 """Halves of a cache line."""
 AHEAD = 4
@@ -56,38 +56,46 @@ AHEAD = 4
 
 
 class Near(NamedTuple):
-    """The entries that a round has met: those of its cells, then those that go on."""
+    """The entries of a round that may be among the nearest by Hamming distance."""
 
     distances: NDArray[np.uint16]
     places: Int32
     histogram: Ints
-    """Entries met so far, by Hamming distance."""
+    """Entries met in all rounds, by distance, as far as they are within the limit."""
+    limit: Ints
+    """The smallest distance within which there are enough entries, and how many there are."""
 
 
 class Best(NamedTuple):
     """The k best entries so far, as a heap of keys with the worst on top; see `estimates.keep`."""
 
     keys: Ints
-    state: Ints
-    """How many are held, and how many have entered a full heap."""
+    held: Ints
+    """(1,) how many there are."""
+
+
+@inner
+def worst(best: Best) -> Any:
+    """Return the cosine that an entry has to reach to be among the k best."""
+    full = best.held[0] == best.keys.size
+    return rank_float(~(best.keys[0] >> HALF)) if full else F4(-np.inf)
 
 
 @inner
 def push(best: Best, key: int) -> None:
     """Put a key among the k best, in place of the worst if there is no room."""
-    keys, state = best.keys, best.state
-    n = state[0]
+    keys = best.keys
+    n = best.held[0]
     if n < keys.size:
         at = n
         while at > 0 and keys[(at - 1) >> 1] < key:
             keys[at] = keys[(at - 1) >> 1]
             at = (at - 1) >> 1
         keys[at] = key
-        state[0] = n + 1
+        best.held[0] = n + 1
         return
     if key >= keys[0]:
         return
-    state[1] += 1
     at = 0
     while 2 * at + 1 < n:
         child = 2 * at + 1
@@ -102,44 +110,55 @@ def push(best: Best, key: int) -> None:
 
 @inner
 def scan(lists: Lists, cell: int, sign: Words, allowed: Bytes, near: Near, n: int) -> int:
-    """Measure the Hamming distances of a cell's entries; append them to the first n."""
-    distances, places, histogram = near.distances, near.places, near.histogram
-    block = lists.heads[cell]
-    found = np.zeros(BLOCK, np.uint64)
+    """Measure the Hamming distances of a cell's entries; append the near ones to the first n."""
+    distances, places, histogram, limit = near
+    block, found = lists.heads[cell], np.zeros(BLOCK, np.uint64)
     while block >= 0:
         words, here = lists.words[block], lists.places[block]
+        block = lists.following[block]
+        if block >= 0:
+            ask_for(lists, block)
         for i in range(U(BLOCK)):
             found[i] = U(0)
         for w in range(U(sign.size)):
             column, mine = words[w * U(BLOCK) : (w + U(1)) * U(BLOCK)], sign[w]
             for i in range(U(BLOCK)):
                 found[i] += popcount(column[i] ^ mine)
+        furthest, before = U(limit[0]), n
         for i in range(U(BLOCK)):
-            distances[n], places[n] = np.uint16(found[i]), here[i]
-            counts = here[i] >= 0
-            if allowed.size and counts:
-                counts = allowed[here[i]] != 0
-            n += counts
-            histogram[found[i]] += counts
-        block = lists.following[block]
+            if found[i] <= furthest and here[i] >= 0:
+                if allowed.size and allowed[here[i]] == 0:
+                    continue
+                distances[n], places[n] = np.uint16(found[i]), here[i]
+                histogram[found[i]] += 1
+                n += 1
+        limit[1] += n - before
     return n
 
 
 @inner
-def limit(histogram: Ints, wanted: int) -> int:
-    """Return the smallest distance within which there are so many entries."""
-    total = 0
-    for distance in range(histogram.size):
-        total += histogram[distance]
-        if total >= wanted:
-            return distance
-    return histogram.size
+def ask_for(lists: Lists, block: int) -> None:
+    """Ask for a block before it is needed: the blocks of a cell stand anywhere in memory."""
+    words, places = lists.words[block], lists.places[block]
+    for line in range(U(0), U(words.size), U(8)):
+        prefetch(words, line)
+    for line in range(U(0), U(places.size), U(16)):
+        prefetch(places, line)
 
 
 @inner
-def shortlist(near: Near, n: int, furthest: int) -> int:
-    """Move the entries within a distance to the front; return how many there are."""
-    distances, places, m = near.distances, near.places, 0
+def tighten(near: Near, wanted: int) -> None:
+    """Lower the limit while there are enough entries within the next smaller one."""
+    histogram, limit = near.histogram, near.limit
+    while limit[0] > 0 and limit[1] - histogram[limit[0]] >= wanted:
+        limit[1] -= histogram[limit[0]]
+        limit[0] -= 1
+
+
+@inner
+def shortlist(near: Near, n: int) -> int:
+    """Move the entries within the limit to the front; return how many there are."""
+    distances, places, furthest, m = near.distances, near.places, near.limit[0], 0
     for i in range(U(n)):
         places[m] = places[i]
         m += distances[i] <= furthest
@@ -192,10 +211,8 @@ def compare(pages: Pages, near: Near, keys: Ints, m: int, query: Floats, best: B
     halves, slots, places = pages.halves, pages.slots, near.places
     flat, d = halves.reshape(halves.size), U(halves.shape[1])
     for i in range(m):
-        if best.state[0] == best.keys.size:
-            worst = rank_float(~(best.keys[0] >> HALF))
-            if rank_float(~(keys[i] >> HALF)) < worst:
-                return i
+        if rank_float(~(keys[i] >> HALF)) < worst(best):
+            return i
         if i + AHEAD < m:
             coming = U(slots[places[keys[i + AHEAD] & LOW]]) * d
             for line in range(U(0), d, LINE):
@@ -222,33 +239,39 @@ def one_round(
     allowed: Bytes,
     cells: Ints,
     query: Query,
-    histogram: Ints,
+    near: Near,
     wanted: int,
     best: Best,
     tile: Tile,
 ) -> None:
     """Look into some cells; see the module."""
-    room, n = BLOCK, 0
-    for i in range(cells.size):
-        room += lists.sizes[cells[i] & LOW]
-    near = Near(np.empty(room, np.uint16), np.empty(room, np.int32), histogram)
+    n = 0
     for i in range(cells.size):
         n = scan(lists, cells[i] & LOW, query.sign, allowed, near, n)
-    m = shortlist(near, n, limit(histogram, wanted))
-    full = best.state[0] == best.keys.size
-    floor = rank_float(~(best.keys[0] >> HALF)) if full else F4(-np.inf)
+        tighten(near, wanted)
+    m = shortlist(near, n)
     keys = np.empty(2 * m + 2, np.int64)
-    m = rank(codes, near, m, tile, query.coded, floor, keys)
+    m = rank(codes, near, m, tile, query.coded, worst(best), keys)
     sort_keys(keys, m, keys[m:])
     compare(pages, near, keys, m, query.row, best)
 
 
 @inner
-def by_nearness(nearness: Floats, order: Ints, spare: Ints) -> None:
-    """Write the cells, the nearest first, into the low halves of `order`."""
-    for cell in range(nearness.size):
-        order[cell] = (~float_rank(nearness[cell] + F4(0)) << HALF) | I(cell)
-    sort_keys(order, nearness.size, spare)
+def by_bounds(bounds: Floats, order: Ints, spare: Ints) -> None:
+    """Write the cells, the most promising first, into the low halves of `order`."""
+    for cell in range(bounds.size):
+        order[cell] = (~float_rank(bounds[cell] + F4(0)) << HALF) | I(cell)
+    sort_keys(order, bounds.size, spare)
+
+
+@inner
+def next_cells(order: Ints, start: int, stop: int, best: Best) -> int:
+    """Return where the cells end, from `start` to at most `stop`, that may hold a better entry."""
+    floor = worst(best)
+    for i in range(start, min(stop, order.size)):
+        if rank_float(~(order[i] >> HALF)) < floor:
+            return i
+    return min(stop, order.size)
 
 
 @inner
@@ -263,9 +286,9 @@ def signs_of(planes: Words, size: int) -> Words:
 @inner
 def write(best: Best, scores: Floats, found: Ints, spare: Ints) -> None:
     """Write one row of results."""
-    sort_keys(best.keys, best.state[0], spare)
+    sort_keys(best.keys, best.held[0], spare)
     for i in range(scores.size):
-        there = i < best.state[0]
+        there = i < best.held[0]
         scores[i] = rank_float(~(best.keys[i] >> HALF)) if there else F4(-np.inf)
         found[i] = best.keys[i] & LOW if there else I(-1)
 
@@ -282,7 +305,7 @@ def search_cells(
     following: Int32,
     heads: Int32,
     sizes: Int32,
-    nearness: Floats,
+    bounds: Floats,
     allowed: Bytes,
     codes: Words,
     planes: Words,
@@ -301,7 +324,8 @@ def search_cells(
 ) -> tuple[Floats, Ints, Ints]:
     """The k best entries by cosine, as far as cells are looked into; see the module.
 
-    The first five arrays are `Lists`; `nearness` (q, cells) are cosines of queries and centroids;
+    The first five arrays are `Lists`; `bounds` (q, cells) say how large a
+    cosine is expected in a cell at the most;
     `allowed` (n,) is 0 where an entry is not searched, and empty if all are; `codes` are those of
     entries by place; the next five are likeness codes of queries, in a rotation of `size`
     coordinates; `halves` and `slots` are `Pages`; `queries` (q, d) have unit length. `first` cells
@@ -316,19 +340,20 @@ def search_cells(
     scores, found = np.empty((nq, k), np.float32), np.empty((nq, k), np.int64)
     looked, spare = np.empty(nq, np.int64), np.empty(max(n_cells, k), np.int64)
     order, tile = np.empty(n_cells, np.int64), new_tile(codes.shape[1] - 1)
+    room, histogram, limit = places.size, np.empty(size + 1, np.int64), np.empty(2, np.int64)
+    near = Near(np.empty(room, np.uint16), np.empty(room, np.int32), histogram, limit)
     for j in range(nq):
-        by_nearness(nearness[j], order, spare)
-        best = Best(np.empty(k, np.int64), np.zeros(2, np.int64))
+        by_bounds(bounds[j], order, spare)
+        best = Best(np.empty(k, np.int64), np.zeros(1, np.int64))
         coded = (planes[j], totals[j], q_along[j], q_step[j], q_rest[j] * sigmas)
         query = Query(signs_of(planes[j], size), coded, queries[j])
-        histogram, start, stop, quiet = np.zeros(size + 1, np.int64), 0, min(first, n_cells), 0
-        while start < n_cells and quiet < QUIET:
-            before = best.state[0] + best.state[1]
+        histogram[:], limit[0], limit[1] = 0, size, 0
+        start, stop = 0, min(first, n_cells)
+        while start < stop:
             cells = order[start:stop]
-            one_round(lists, pages, codes, allowed, cells, query, histogram, wanted, best, tile)
-            changed = best.state[0] + best.state[1] != before
-            quiet = 0 if changed or best.state[0] < k else quiet + 1
-            start, stop = stop, min(2 * stop, n_cells)
+            one_round(lists, pages, codes, allowed, cells, query, near, wanted, best, tile)
+            more = stop + max(LEAST, stop // QUARTER)
+            start, stop = stop, next_cells(order, stop, more, best)
         looked[j] = start
         write(best, scores[j], found[j], spare)
     return scores, found, looked

@@ -246,7 +246,7 @@ def cosines(halves: NDArray[np.float16], queries: Floats) -> Doubles:
 
 
 def search_cells(
-    order: Ints,
+    bounds: Floats,
     numbers: Ints,
     distances: Ints,
     reach: Floats,
@@ -258,31 +258,30 @@ def search_cells(
     """Return the cosines and places found for one query, and how many cells it has looked into.
 
     Args:
-        order: (cells,) numbers of cells, the nearest first.
+        bounds: (cells,) how large a cosine is expected in a cell at the most.
         numbers: (n,) cell of each entry; -1 for one that is not searched.
         distances: (n,) Hamming distances.
         reach: (n,) how large a cosine may be by its estimate.
         exact: (n,) cosines by features.
         k: results wanted.
-        first: cells of the first round; each round looks into as many as all before it.
+        first: cells of the first round; each looks into a quarter of all before it, at least two.
         wanted: entries that Hamming distance keeps.
     """
-    best: list[tuple[float, int]] = []
-    met = np.empty(0, np.int64)
-    start, stop, quiet = 0, min(first, len(order)), 0
-    while start < len(order) and quiet < 2:  # two rounds that bring nothing better
-        here = [np.flatnonzero(numbers == cell) for cell in order[start:stop]]
-        mine = np.concatenate([np.empty(0, np.int64), *here])
+    order, best = np.argsort(-bounds, kind="stable"), list[tuple[float, int]]()
+    met, start, here = np.empty(0, np.int64), 0, order[:first]
+    while len(here):
+        each = [np.flatnonzero(numbers == cell) for cell in here]
+        mine = np.concatenate([np.empty(0, np.int64), *each])
         met = np.concatenate([met, distances[mine]])
         limit = np.sort(met)[wanted - 1] if len(met) >= wanted else np.inf
         mine = mine[distances[mine] <= limit]
-        before = best
         for place in mine[np.argsort(-reach[mine], kind="stable")].tolist():
             if len(best) == k and reach[place] < best[-1][0]:
                 break
             joined = [*best, (float(exact[place]), place)]
             best = sorted(joined, key=lambda pair: (-pair[0], pair[1]))[:k]
-        quiet = quiet + 1 if best == before and len(best) == k else 0
-        start, stop = stop, min(2 * stop, len(order))
+        start += len(here)
+        here = order[start : start + max(2, start // 4)]
+        here = here[bounds[here] >= best[-1][0]] if len(best) == k else here
     scores, places = (np.array([pair[i] for pair in best]) for i in range(2))
     return scores.astype(np.float32), places.astype(np.int64), start
