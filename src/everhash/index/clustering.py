@@ -95,6 +95,9 @@ class Clustering:
         made_at = len(entries)
         n_cells = round(made_at**0.5)
         places = chosen(entries, SAMPLE * n_cells + QUERIES)
+        n_others = min(QUERIES, len(places) // 8)  # nothing is chosen to suit these
+        if not len(places):  # all were removed since cells became due
+            return
         sample = np.empty((len(places), entries.hasher.n_features_in_), np.float32)
         for start in range(0, len(places), SLICE):
             part = slice(start, start + SLICE)
@@ -102,11 +105,11 @@ class Clustering:
             yield 0.0
             if self._stopped:
                 return
-        some, others = sample[:-QUERIES], sample[-QUERIES:]  # nothing is chosen to suit the others
-        centroids, middles = yield from _k_means(some, n_cells)
+        some, others = np.split(sample, [len(sample) - n_others])
+        centroids, middles = yield from _k_means(some, min(n_cells, len(some)))
         assert entries.coder is not None  # noqa: S101 - cells are due only where there is one
         self.cells = cells = Cells(centroids, middles, entries.coder.width - 1, made_at)
-        truth = _truth(others, places[-QUERIES:])
+        truth = _truth(others, places[len(some) :])
         while not self._stopped and len(cells.numbers) < entries.arrived:
             self._list_some(cells, truth)
             yield 0.5 + 0.5 * len(cells.numbers) / entries.arrived

@@ -259,3 +259,20 @@ def test_one_pair_has_one_likeness() -> None:
             seen = dict(zip(alike.ids[row].tolist(), alike.likeness[row].tolist(), strict=True))
             shown = [seen[name] for name in meant.ids[row].tolist()]
             assert meant.likeness[row].tolist() == shown
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 60, 130])
+def test_cells_of_few_entries_find_them_all(n: int) -> None:
+    index = index_of(rows_around(max(n, 50), 3, n))
+    index.remove(list(range(n, max(n, 50))))
+    make_cells(index)
+    assert index.stats()["cells"] == round(n**0.5)
+    assert found_share(index, rows_around(5, 3, 99), k=n, recall=1) == 1
+
+
+def test_no_cells_are_made_of_entries_that_are_gone() -> None:
+    index = index_of(rows_around(60, 3, 0), make=False)
+    steps = index.cell_steps()
+    index.remove(list(range(60)))
+    assert list(steps) == []
+    assert index.stats()["cells"] == 1
