@@ -61,20 +61,28 @@ class Scratch:
 
     def _grow(self, rows: int) -> None:
         """Make room for so many rows at least."""
-        width = 2 * self._width
-        capacity = max(rows, 2 * len(self._buffer), ROOM // width)
+        capacity = max(rows, 2 * len(self._buffer), ROOM // (2 * self._width))
         if self._length == 0:
             self._file = _nameless(self._folder)
             if self._file is not None:
                 finalize(self, os.close, self._file)
-        if self._file is None:
+        buffer = self._mapped(capacity)
+        if buffer is None:
+            self._file = None
             buffer = np.empty((capacity, self._width), np.uint16)
             buffer[: self._length] = self.rows
-        else:
-            os.truncate(self._file, capacity * width)
-            mapped = mmap.mmap(self._file, capacity * width)
-            buffer = np.frombuffer(mapped, np.uint16).reshape(capacity, self._width)
         self._buffer = buffer
+
+    def _mapped(self, capacity: int) -> NDArray[np.uint16] | None:
+        """Map room for so many rows; None where the file cannot be so long."""
+        if self._file is None:
+            return None
+        size = 2 * self._width * capacity
+        try:
+            os.truncate(self._file, size)
+            return np.frombuffer(mmap.mmap(self._file, size), np.uint16).reshape(capacity, -1)
+        except OSError:
+            return None
 
 
 def _write_all(file: int, rows: NDArray[np.uint16], at: int) -> None:

@@ -147,7 +147,7 @@ def test_a_report_on_own_data_speaks_of_what_was_run(run_of_own: Run) -> None:
 @pytest.mark.slow
 def test_the_experiment_in_the_docs_runs(tmp_path: Path) -> None:
     page = Path(__file__).resolve().parents[3] / "docs" / "bench.md"
-    (example,) = re.findall(r"^```toml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    example = re.findall(r"^```toml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)[0]
     (tmp_path / "mine.toml").write_text(example)
     results = tmp_path / "mine.jsonl"
     few = ("--data", "digits", "--seeds", "1", "--bits", "8", "--results", results)

@@ -25,6 +25,7 @@ from everhash.kernels.compiling import inner, kernel
 from everhash.kernels.likeness.cell_lists import BLOCK, Lists
 from everhash.kernels.likeness.cosines import cosine
 from everhash.kernels.likeness.estimates import TILE, Tile, estimate, gather, new_tile
+from everhash.kernels.likeness.heap import Best, push, worst, write
 from everhash.kernels.search.topk import (
     HALF,
     LOW,
@@ -64,48 +65,6 @@ class Near(NamedTuple):
     """Entries met in all rounds, by distance, as far as they are within the limit."""
     limit: Ints
     """The smallest distance within which there are enough entries, and how many there are."""
-
-
-class Best(NamedTuple):
-    """The k best entries so far, as a heap of keys with the worst on top; see `estimates.keep`."""
-
-    keys: Ints
-    held: Ints
-    """(1,) how many there are."""
-
-
-@inner
-def worst(best: Best) -> Any:
-    """Return the cosine that an entry has to reach to be among the k best."""
-    full = best.held[0] == best.keys.size
-    return rank_float(~(best.keys[0] >> HALF)) if full else F4(-np.inf)
-
-
-@inner
-def push(best: Best, key: int) -> None:
-    """Put a key among the k best, in place of the worst if there is no room."""
-    keys = best.keys
-    n = best.held[0]
-    if n < keys.size:
-        at = n
-        while at > 0 and keys[(at - 1) >> 1] < key:
-            keys[at] = keys[(at - 1) >> 1]
-            at = (at - 1) >> 1
-        keys[at] = key
-        best.held[0] = n + 1
-        return
-    if key >= keys[0]:
-        return
-    at = 0
-    while 2 * at + 1 < n:
-        child = 2 * at + 1
-        if child + 1 < n and keys[child + 1] > keys[child]:
-            child += 1
-        if keys[child] <= key:
-            break
-        keys[at] = keys[child]
-        at = child
-    keys[at] = key
 
 
 @inner
@@ -283,16 +242,6 @@ def signs_of(planes: Words, size: int) -> Words:
     return sign
 
 
-@inner
-def write(best: Best, scores: Floats, found: Ints, spare: Ints) -> None:
-    """Write one row of results."""
-    sort_keys(best.keys, best.held[0], spare)
-    for i in range(scores.size):
-        there = i < best.held[0]
-        scores[i] = rank_float(~(best.keys[i] >> HALF)) if there else F4(-np.inf)
-        found[i] = best.keys[i] & LOW if there else I(-1)
-
-
 @kernel(
     "Tuple((f4[:, ::1], i8[:, ::1], i8[::1]))"
     "(u8[:, ::1], i4[:, ::1], i4[::1], i4[::1], i4[::1], f4[:, ::1], u1[::1],"
@@ -324,13 +273,12 @@ def search_cells(
 ) -> tuple[Floats, Ints, Ints]:
     """The k best entries by cosine, as far as cells are looked into; see the module.
 
-    The first five arrays are `Lists`; `bounds` (q, cells) say how large a
-    cosine is expected in a cell at the most;
-    `allowed` (n,) is 0 where an entry is not searched, and empty if all are; `codes` are those of
-    entries by place; the next five are likeness codes of queries, in a rotation of `size`
-    coordinates; `halves` and `slots` are `Pages`; `queries` (q, d) have unit length. `first` cells
-    are looked into in the first round, `wanted` entries kept by Hamming distance, and an estimate
-    may be too low by `sigmas` standard deviations.
+    The first five arrays are `Lists`; `bounds` (q, cells) say how large a cosine is expected in a
+    cell at the most; `allowed` (n,) is 0 where an entry is not searched, and empty if all are;
+    `codes` are those of entries by place; the next five are likeness codes of queries, in a rotation
+    of `size` coordinates; `halves` and `slots` are `Pages`; `queries` (q, d) have unit length.
+    `first` cells are looked into in the first round, `wanted` entries kept by Hamming distance, and
+    an estimate may be too low by `sigmas` standard deviations.
 
     Returns:
         (q, k) cosines and places, padded with -inf and -1, and (q,) cells looked into.
