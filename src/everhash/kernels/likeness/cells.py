@@ -275,7 +275,7 @@ def search_cells(
 
     The first five arrays are `Lists`; `bounds` (q, cells) say how large a cosine is expected in a
     cell at the most; `allowed` (n,) is 0 where an entry is not searched, and empty if all are;
-    `codes` are those of entries by place; the next five are likeness codes of queries, in a rotation
+    `codes` are those of entries by place; the next five are codes of queries, in a rotation
     of `size` coordinates; `halves` and `slots` are `Pages`; `queries` (q, d) have unit length.
     `first` cells are looked into in the first round, `wanted` entries kept by Hamming distance, and
     an estimate may be too low by `sigmas` standard deviations.
