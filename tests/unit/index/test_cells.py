@@ -276,3 +276,14 @@ def test_no_cells_are_made_of_entries_that_are_gone() -> None:
     index.remove(list(range(60)))
     assert list(steps) == []
     assert index.stats()["cells"] == 1
+
+
+@pytest.mark.parametrize("alike", [1, 7, 3000])
+def test_an_exact_search_in_a_batch_is_one_query_at_a_time(alike: int) -> None:
+    X = np.repeat(rows_around(6000 // alike, 5, alike), alike, axis=0)  # many equal cosines
+    index, Q = index_of(X), rows_around(20, 5, 1)
+    together = index.search(Q, 10, "likeness", exact=True)
+    for row, query in enumerate(Q):
+        alone = index.search(query[None], 10, "likeness", exact=True)
+        assert (alone.ids[0] == together.ids[row]).all()
+        assert (alone.scores[0] == together.scores[row]).all()

@@ -39,6 +39,8 @@ BLOCK = 16_384
 """Entries that a batch of queries is multiplied with at a time."""
 SLACK = 1e-5
 """How far such a product may be from the cosine, by rounding."""
+MORE = 192
+"""Room for entries beside four times the k best, before the worst of them are left out."""
 BATCH = 8
 """Queries from which on products are faster than a cosine at a time."""
 
@@ -125,7 +127,7 @@ class ByLikeness(Way):
         for start, stop in pairwise([*range(0, len(places), BLOCK), len(places)]):
             part = places[start:stop]
             best.offer(self._units @ self._entries.pages_of(part).units(part).T, part)
-        return best.places()
+        return best.places(places)
 
     def _bounded(self, k: int, places: Counts) -> Found:
         """Compare the entries whose estimates are within the error bound of the k-th best."""
@@ -164,28 +166,23 @@ class Shortlists:
     """For each query of a batch the entries whose rounded cosine may be among the k best."""
 
     def __init__(self, n: int, k: int) -> None:
+        room = 4 * k + MORE
         self._k = k
-        self._floors = np.full(n, -np.inf, np.float32)
-        self._scores = [np.empty(0, np.float32) for _ in range(n)]
-        self._places = [np.empty(0, np.int64) for _ in range(n)]
+        self._floors, self._held = np.full(n, -np.inf, np.float32), np.zeros(n, np.int64)
+        self._scores, self._places = np.empty((n, room), np.float32), np.empty((n, room), np.int64)
 
     def offer(self, scores: Floats, places: Counts) -> None:
         """Take up those of (n, m) scores that reach the best k so far, as far as rounding tells."""
-        rows, at = np.nonzero(scores >= self._floors[:, None])
-        edges = np.searchsorted(rows, np.arange(len(self._scores) + 1))
-        for row in np.unique(rows).tolist():
-            mine = at[edges[row] : edges[row + 1]]
-            joined = np.concatenate([self._scores[row], scores[row, mine]])
-            known = np.concatenate([self._places[row], places[mine]])
-            if len(joined) >= self._k:
-                floor = np.partition(joined, -self._k)[-self._k] - np.float32(SLACK)
-                self._floors[row] = floor
-                joined, known = joined[joined >= floor], known[joined >= floor]
-            self._scores[row], self._places[row] = joined, known
+        held = self._floors, self._held, self._scores, self._places
+        offer = kernels.load_likeness().offer_products
+        offer(scores, places, *held, self._k, np.float32(SLACK))
 
-    def places(self) -> list[Counts]:
-        """Return the entries of each query, ascending."""
-        return [np.sort(places) for places in self._places]
+    def places(self, everywhere: Counts) -> list[Counts]:
+        """Return the entries of each query, ascending; `everywhere` if too many are alike."""
+        held = self._held.tolist()
+        return [
+            np.sort(self._places[row, :n]) if n >= 0 else everywhere for row, n in enumerate(held)
+        ]
 
 
 class LikenessOf:

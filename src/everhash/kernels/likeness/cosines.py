@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.kernels.compiling import inlined, kernel, part
-from everhash.kernels.search.topk import bits_float
+from everhash.kernels.compiling import kernel, part
+from everhash.kernels.likeness.half_floats import half_float
 
 Floats = NDArray[np.float32]
 Bits = NDArray[np.uint16]
@@ -20,19 +20,7 @@ Ints = NDArray[np.int64]
 
 # As Any: mypy would object to the mixed arithmetic of unsigned scalars that Numba types well.
 U: Any = np.uint64
-U4: Any = np.uint32
 F4: Any = np.float32
-
-SIGN, REST, SHIFT = U4(0x8000), U4(0x7FFF), U4(13)
-UP = F4(2.0**112)
-"""How much smaller a float is than the half whose bits it was given."""
-
-
-@inlined
-def half_float(half: Any) -> Any:
-    """The float32 of a half's bits."""
-    wide = U4(half)
-    return bits_float(np.int32(((wide & SIGN) << U4(16)) | ((wide & REST) << SHIFT))) * UP
 
 
 @part(fastmath={"reassoc", "contract", "nsz"})

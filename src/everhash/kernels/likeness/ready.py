@@ -8,6 +8,7 @@ from everhash.kernels.likeness.cosines import cosines_at, own_cosines_at, unit_r
 from everhash.kernels.likeness.encoding import encode, encode_queries
 from everhash.kernels.likeness.estimates import above_likeness, estimates_at, nearest_likeness
 from everhash.kernels.likeness.meaning import search_meaning
+from everhash.kernels.likeness.products import offer_products
 
 __all__ = [
     "above_likeness",
@@ -17,6 +18,7 @@ __all__ = [
     "estimates_at",
     "list_entries",
     "nearest_likeness",
+    "offer_products",
     "own_cosines_at",
     "search_cells",
     "search_meaning",
