@@ -46,7 +46,7 @@ INGEST = {
     *("insert_postings", "copy_postings", "shell_keys"),
 }
 SEARCH = INGEST | {"encode_queries", "search_meaning", "own_cosines_at"}
-ALL = SEARCH | {"cosines_at", "unit_rows_at"}
+ALL = SEARCH | {"cosines_at", "unit_rows_at", "offer_products"}
 
 
 def test_a_first_day_asks_for_these_kernels_only() -> None:
