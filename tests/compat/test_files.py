@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -55,6 +58,20 @@ def test_a_file_is_read_as_it_was_written(path: Path) -> None:
     assert everhash.verify(path).problems == ()
     assert_seen(path)
     assert path.read_bytes() == before, "a reader changes nothing"
+
+
+@pytest.mark.parametrize("processor", ["Prescott", "Haswell", "SkylakeX"])
+def test_a_sound_file_is_sound_on_another_processor(tmp_path: Path, processor: str) -> None:
+    path = shutil.copy(HERE / "v4-all.ever", tmp_path / "moved.ever")
+    code = "import sys, everhash; print(everhash.verify(sys.argv[1]).problems)"
+    told = subprocess.run(
+        [sys.executable, "-c", code, str(path)],
+        env={**os.environ, "OPENBLAS_CORETYPE": processor},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert told.stdout.strip() == "()"
 
 
 def test_every_way_of_searching_that_a_file_allows_finds_all_entries(path: Path) -> None:

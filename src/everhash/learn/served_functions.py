@@ -176,12 +176,20 @@ class ServedFunctions:
         return homes
 
     def compose(self, cycle: int) -> None:
-        """Make a cycle's functions of its words and classifiers."""
+        """Make a cycle's functions of its words and classifiers.
+
+        Whoever reads a file composes them anew, maybe on another machine, and stored codes are
+        those of the same functions only to the last bit: so sums go label by label, not by BLAS,
+        whose order of summation depends on the processor and on threads.
+        """
         members = slice(cycle * self._rho, (cycle + 1) * self._rho)
         classifiers = self.classifiers.rows[members]
         if classifiers.any():
-            words = self._words.rows[members].astype(np.float32)
-            self.functions.rows[cycle] = words.T @ classifiers
+            words = np.require(self._words.rows[members], requirements="W")
+            columns = np.empty((classifiers.shape[1], words.shape[1]), np.float32)
+            columnwise = np.ascontiguousarray(classifiers.T)
+            kernels.load().word_margins_into(columnwise, words, self._rho, columns)
+            self.functions.rows[cycle] = columns.T
         else:
             self._direct_at_random(self.functions.rows[cycle], cycle)
 

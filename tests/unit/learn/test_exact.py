@@ -76,6 +76,18 @@ def test_functions_are_words_times_classifiers(settled: OnlineHasher) -> None:
     np.testing.assert_allclose(settled._functions.reshape(expected.shape), expected, rtol=1e-4)
 
 
+def test_functions_are_composed_label_by_label_whatever_the_processor(
+    settled: OnlineHasher,
+) -> None:
+    found = np.array(list(classifiers(settled).values()))
+    for cycle, functions in enumerate(settled._functions):
+        members = slice(cycle * settled._labels_per_cycle, (cycle + 1) * settled._labels_per_cycle)
+        expected = np.zeros_like(functions)
+        for word, classifier in zip(settled.words_[members], found[members], strict=True):
+            expected += word[:, None] * classifier
+        assert functions.tobytes() == expected.tobytes()
+
+
 def test_orthogonal_words_rank_labels_as_their_own_classifiers_do(digits: Stream) -> None:
     hasher = OnlineHasher(bits=16, features=80).partial_fit(digits.X, digits.y)
     scores = hasher.margins(digits.X) @ hasher.codewords_.T

@@ -70,8 +70,8 @@ def test_sums_give_what_all_old_rows_give() -> None:
         numbers = np.array(hasher.numbers(labels.tolist()))
         direct.learn(X.astype(np.float64), numbers, drawn_codes(batch, 6))
         np.testing.assert_allclose(hasher.codes_, direct.G.T @ direct.B, atol=1e-9)
-        np.testing.assert_allclose(hasher.latents_, direct.G.T @ direct.V, atol=1e-6)
-        np.testing.assert_allclose(hasher.moment_, direct.V.T @ direct.V, atol=1e-6)
+        np.testing.assert_allclose(hasher.latents_, direct.G.T @ direct.V, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(hasher.moment_, direct.V.T @ direct.V, rtol=1e-6, atol=1e-6)
         W = ridge_fit(direct.X, direct.B, DELTA)
         np.testing.assert_allclose(hasher.functions_, W, rtol=1e-4, atol=1e-6)
     assert len(hasher.labels_) == 6
