@@ -185,11 +185,11 @@ class ServedFunctions:
         members = slice(cycle * self._rho, (cycle + 1) * self._rho)
         classifiers = self.classifiers.rows[members]
         if classifiers.any():
-            words = np.require(self._words.rows[members], requirements="W")
-            columns = np.empty((classifiers.shape[1], words.shape[1]), np.float32)
-            columnwise = np.ascontiguousarray(classifiers.T)
-            kernels.load().word_margins_into(columnwise, words, self._rho, columns)
-            self.functions.rows[cycle] = columns.T
+            functions = self.functions.rows[cycle]
+            signed, functions[:] = np.empty_like(functions), 0
+            words = self._words.rows[members].astype(np.float32)
+            for word, classifier in zip(words, classifiers, strict=True):
+                functions += np.multiply(word[:, None], classifier, out=signed)
         else:
             self._direct_at_random(self.functions.rows[cycle], cycle)
 

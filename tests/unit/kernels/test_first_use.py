@@ -41,7 +41,7 @@ steps["all"] = asked()
 print(json.dumps(steps))
 """
 INGEST = {
-    *("lift_into", "unit_rows", "margins_into", "word_margins_into", "encode", "halve", "unhalve"),
+    *("lift_into", "unit_rows", "margins_into", "encode", "halve", "unhalve"),
     *("settle", "find_stale", "recompute"),
     *("insert_postings", "copy_postings", "shell_keys"),
 }
