@@ -6,8 +6,10 @@ the extra to install when they are missing.
 
 from __future__ import annotations
 
+import _thread
 import signal
 import sys
+from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from everhash.extras import missing
@@ -19,6 +21,8 @@ NOT_INSTALLED = 2
 """Exit code if the packages of the command line are not installed."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
+MOMENT = 0.01
+"""Seconds after which a Ctrl-C that was dropped counts again."""
 
 
 def run() -> None:
@@ -27,6 +31,7 @@ def run() -> None:
     Ctrl-C ends it with one line too, while packages are still being imported; and without one when
     the command is done, and only Python has not ended yet.
     """
+    before, sys.unraisablehook = sys.unraisablehook, _interrupt_again
     try:
         problem = missing("cli")
         if problem is not None:
@@ -39,9 +44,18 @@ def run() -> None:
         sys.stderr.write("interrupted\n")
         sys.exit(INTERRUPTED)
     finally:
+        sys.unraisablehook = before
         # another handler, such as that of `nohup`, is left in place
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _interrupt_again(dropped: Any) -> None:
+    """Let Ctrl-C count a moment later if it came in a callback, whose exceptions Python drops."""
+    if issubclass(dropped.exc_type, KeyboardInterrupt):
+        Timer(MOMENT, _thread.interrupt_main).start()
+    else:
+        sys.__unraisablehook__(dropped)
 
 
 def __getattr__(name: str) -> Any:

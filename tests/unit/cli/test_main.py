@@ -278,6 +278,25 @@ run()
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "interrupted\n")
 
 
+def test_ctrl_c_in_a_callback_whose_exceptions_python_drops_is_one_line() -> None:
+    code = """
+import os, signal, time, weakref
+from everhash import cli
+class Thing: pass
+def looks(extra):
+    thing = Thing()
+    there = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.SIGINT))
+    del thing
+    time.sleep(20)
+cli.missing = looks
+cli.run()
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code, "methods"], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "interrupted\n")
+
+
 def test_a_closed_pipe_is_quiet(shop: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "many.npy", rows(500)[0])  # more than a pipe holds
     with process("search", shop, tmp_path / "many.npy") as running:
