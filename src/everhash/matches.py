@@ -40,7 +40,7 @@ class Matches:
     ...     guesses=np.array([[None, "seven"], ["one", None]], object),
     ...     counts=np.array([2, 1]),
     ...     novelty=np.array([0.2, 0.4], np.float32),
-    ...     by=["meaning", "meaning"],
+    ...     by=["relevance", "relevance"],
     ... )
     >>> table = found.to_arrow()
     >>> table["query"].to_pylist(), table["rank"].to_pylist(), table["id"].to_pylist()
@@ -52,8 +52,9 @@ class Matches:
     ids: NDArray[Any]
     """(n, k)"""
     scores: NDArray[np.float32]
-    """(n, k) by meaning the probability that the entry has the query's label; by likeness the
-    cosine; by "asymmetric" and "hamming" the distance, of which the smallest is the best."""
+    """(n, k) by relevance and by meaning the probability that the entry has the query's label; by
+    likeness the cosine; by "asymmetric" and "hamming" the distance, of which the smallest is the
+    best."""
     likeness: NDArray[np.float32]
     """(n, k) cosine of query and entry, estimated from codes or computed from features; NaN where
     no likeness was needed."""

@@ -27,7 +27,7 @@ PROBES = np.random.default_rng(5).standard_normal((4, 6)).astype(np.float32)
 
 def seen(col: Collection) -> dict[str, Any]:
     """What there is to see of a collection, as JSON. Files before version 3 say less."""
-    found, by_meaning = col.search(PROBES, 5, "hamming"), col.search(PROBES, 5)
+    found, by_meaning = (col.search(PROBES, 5, by) for by in ("hamming", "meaning"))
     ids = [entry.id for entry in col.entries()]
     return {
         "entries": [

@@ -247,7 +247,7 @@ def test_the_recall_arrives_where_entries_are(
                 getattr(twins.remote, name)(queries, 5, by, **options)
                 assert told == {options.get("recall", RECALL)}
     told.clear()
-    twins.both("search_radius", PROBES[:3], 0.5, "auto")
+    twins.both("search_radius", PROBES[:3], 0.5, "relevance")
     assert told == {1}
 
 
@@ -259,7 +259,7 @@ def test_searches_within_a_radius_find_the_same(twins: Twins) -> None:
     for rows in (PROBES[:1], PROBES):
         twins.both("search_radius", rows, 1)
         twins.both("search_radius", rows, -5.0, "asymmetric")
-        for by in ("meaning", "likeness", "auto"):
+        for by in ("relevance", "meaning", "likeness"):
             twins.both("search_radius", rows, 0.7, by)
             twins.both("search_radius", rows, 0.2, by, labels=[3, "x"])
             twins.both("search_radius", rows, 0.2, by, unlabelled=True)

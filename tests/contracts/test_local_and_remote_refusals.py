@@ -173,7 +173,7 @@ def test_what_is_wrong_first_is_told_first(twins: Twins) -> None:
     bad: dict[str, list[Any]] = {
         "X": [PROBES[:2], NAN, np.zeros((1, 63))],
         "k": [3, 0],
-        "by": ["meaning", "auto", "cosine"],
+        "by": ["meaning", "relevance", "auto"],
         "labels": [None, ["nobody"], [None]],
         "ids": [None, [1, 2], ["never", 0], [0, "never"], [1.5]],
     }

@@ -34,7 +34,7 @@ def matches(
         guesses=guessed,
         counts=np.array([n]),
         novelty=np.array([0.25], np.float32),
-        by=["meaning"],
+        by=["relevance"],
         payloads=[] if payloads is None else [payloads],
     )
 
@@ -60,7 +60,7 @@ def test_a_table_has_one_row_a_match(index: Index, digits: Stream) -> None:
         assert [row["id"] for row in rows] == found.ids.ravel().tolist()
         assert [row["label"] for row in rows] == found.labels.ravel().tolist()
         assert [row["guess"] for row in rows] == found.guesses.ravel().tolist()
-        assert [row["by"] for row in rows] == ["meaning"] * 15
+        assert [row["by"] for row in rows] == ["relevance"] * 15
         np.testing.assert_array_equal([row["score"] for row in rows], found.scores.ravel())
         np.testing.assert_array_equal([row["likeness"] for row in rows], found.likeness.ravel())
         np.testing.assert_array_equal([row["novelty"] for row in rows], np.repeat(found.novelty, 5))

@@ -42,10 +42,11 @@ R = Annotated[
     typer.Option("-r", help="All entries no farther than this, or with at least this score."),
 ]
 By = Annotated[
-    Literal["meaning", "likeness", "auto", "asymmetric", "hamming"] | None,
+    Literal["relevance", "meaning", "likeness", "asymmetric", "hamming"] | None,
     typer.Option(
-        help="Rank by the probability of the query's label, by cosine, by whichever fits, or by "
-        "distances of codes. Default: meaning; with -r hamming."
+        help="Rank by the probability of the query's label, judged by labels and neighbours or "
+        "by labels alone, by cosine, or by distances of codes. Default: relevance; with -r "
+        "hamming."
     ),
 ]
 Labels = Annotated[
@@ -67,8 +68,8 @@ Exact = Annotated[
 Recall = Annotated[
     float | None,
     typer.Option(
-        help="By likeness: the share of the nearest entries to find on average; 1 finds all. "
-        f"Default: {RECALL}.",
+        help="By relevance and likeness: the share of the nearest entries to find on average; "
+        f"1 finds all. Default: {RECALL}.",
         metavar="SHARE",
     ),
 ]
@@ -98,8 +99,8 @@ def search(
 ) -> None:
     """Find the best entries of each query, or with -r all that are near enough.
 
-    A score is a probability by meaning, a cosine by likeness, and otherwise a
-    distance. A label with a ~ is a guess: what an unlabelled entry is taken for.
+    A score is a probability by relevance and meaning, a cosine by likeness, and
+    otherwise a distance. A label with a ~ is a guess: what an unlabelled entry is taken for.
     A label is a text, unless the collection knows it only as a number.
 
     Example: everhash search shop.ever query.npy -k 10 --labels shoes --labels boots
@@ -126,7 +127,7 @@ def search(
                 for answer in answers:
                     print_json(answer)
             else:
-                _print_table(answers, explain=explain, ways=by == "auto")
+                _print_table(answers, explain=explain)
 
 
 def _check(
@@ -190,7 +191,7 @@ def _warn(answers: Answers) -> None:
         typer.echo(f"warning: {named} did not answer: this is a part of what there is", err=True)
 
 
-def _print_table(answers: Answers, *, explain: bool, ways: bool) -> None:
+def _print_table(answers: Answers, *, explain: bool) -> None:
     payloads = any(match["payload"] is not None for one in answers for match in one["found"])
     rows = [
         [
@@ -200,7 +201,6 @@ def _print_table(answers: Answers, *, explain: bool, ways: bool) -> None:
             "-" if match["likeness"] is None else f"{match['likeness']:.2f}",
             _label(match),
             printable(match["id"]),
-            *((answer["by"],) if ways else ()),
             *((_explain(match["explanation"]),) if explain else ()),
             *((_payload(match["payload"]),) if payloads else ()),
         ]
@@ -210,7 +210,7 @@ def _print_table(answers: Answers, *, explain: bool, ways: bool) -> None:
     if not rows:
         typer.echo("nothing was found")
         return
-    shown = (("by", ways), ("explanation", explain), ("payload", payloads))
+    shown = (("explanation", explain), ("payload", payloads))
     heading = ["query", "rank", "score", "likeness", "label", "id"]
     print_columns([*heading, *(name for name, on in shown if on)], rows, right=4)
 

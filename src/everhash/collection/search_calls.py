@@ -21,7 +21,7 @@ from everhash.learn.classifying import Classifying
 from everhash.matches import Matches
 from everhash.wire.options import RECALL
 
-READING = ("likeness", "auto")
+READING = ("relevance", "likeness")
 """Ways of searching that read features."""
 
 
@@ -42,7 +42,7 @@ class SearchCalls(ReadCalls):
         self,
         X: ArrayLike | Codes,
         k: int = 10,
-        by: str = "meaning",
+        by: str = "relevance",
         *,
         labels: Iterable[Hashable] | None = None,
         ids: Iterable[Any] | None = None,
@@ -56,7 +56,8 @@ class SearchCalls(ReadCalls):
 
         With `payloads` the matches have the payloads of the entries found. These are read from the
         file: the search waits for a commit that is under way, and a reader catches up first. So it
-        does for features that are not at hand, and a reader for every search by likeness or auto.
+        does for features that are not at hand, and a reader for every search by relevance or
+        likeness.
         """
         only = Only(drawn(labels), drawn(ids), unlabelled, exact, explain)
         return self._search(
@@ -69,7 +70,7 @@ class SearchCalls(ReadCalls):
         self,
         like: Iterable[Any],
         k: int = 10,
-        by: str = "meaning",
+        by: str = "relevance",
         *,
         labels: Iterable[Hashable] | None = None,
         ids: Iterable[Any] | None = None,
@@ -107,7 +108,7 @@ class SearchCalls(ReadCalls):
     ) -> Matches:
         """Return all entries no farther than r, nearest first; options are those of `search`.
 
-        By meaning and likeness, all whose probability or cosine is at least r.
+        By relevance, meaning and likeness, all whose probability or cosine is at least r.
         """
         only = Only(drawn(labels), drawn(ids), unlabelled, exact, explain)
         return self._search(

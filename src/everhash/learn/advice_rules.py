@@ -141,7 +141,7 @@ def consider(labels: int, rows: int | None) -> tuple[str, ...]:
     found.append(
         "labels that nobody has taught are found better by cosine (.836 mAP against .583, "
         "CLINC150): "
-        "search those by likeness, or let each query choose by auto"
+        "search by relevance, the default, which counts both, or those by likeness"
     )
     return tuple(found)
 

@@ -23,8 +23,8 @@ class Match(BaseModel):
 
     id: fields.Id
     score: float | None = Field(
-        description="By meaning the probability that the entry has the query's label, by likeness "
-        "the cosine, by asymmetric and hamming the distance."
+        description="By relevance and meaning the probability of having the query's label, "
+        "by likeness the cosine, by asymmetric and hamming the distance."
     )
     likeness: float | None = Field(description="Cosine of query and entry, where it was needed.")
     label: fields.Label | None

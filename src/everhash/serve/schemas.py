@@ -23,12 +23,14 @@ LABELS = "For each row a label, a list of several, or null for none."
 IDS = "Integers, or texts of 1 to 64 characters."
 PAYLOADS = "For each entry a JSON value, or null to take it away."
 BY = (
-    "What ranks entries: the probability of having the query's label, the cosine, whichever of the "
-    "two fits, or the distance of codes."
+    "What ranks entries: the probability of having the query's label, judged by labels and "
+    "neighbours (relevance) or by labels alone (meaning), the cosine (likeness), or the distance "
+    "of codes."
 )
 RECALLED = (
-    "By likeness: the share of the true nearest entries that is found on average. 1 finds all of "
-    "them. Collections of fewer than 10,000 entries are searched in full whatever it says."
+    "By relevance and likeness: the share of the true nearest entries that is found on average. 1 "
+    "finds all of them. Collections of fewer than 10,000 entries are searched in full whatever it "
+    "says."
 )
 TEACH = "Learn from it, and forget what no longer holds; false changes the entries only."
 EXPECT = (
@@ -49,7 +51,7 @@ class FilteredRequest(Request):
     exact: bool = Field(False, description="Compute likeness from features instead of codes.")
     explain: bool = Field(False, description="Say for each match why; not in an Arrow table.")
     payloads: bool = Field(False, description="Say the payload of each match.")
-    by: fields.By = Field("meaning", description=BY)
+    by: fields.By = Field("relevance", description=BY)
 
 
 class SearchRequest(FilteredRequest):
@@ -68,8 +70,8 @@ class RadiusRequest(FilteredRequest):
 
     rows: fields.Queries = Field(description=ROWS)
     r: fields.Radius = Field(
-        description="Entries no farther than this are found; by meaning and likeness, those with a "
-        "score of at least this."
+        description="Entries no farther than this are found; by relevance, meaning and likeness, "
+        "those with a score of at least this."
     )
     by: fields.By = Field("hamming", description=BY)
 

@@ -81,9 +81,9 @@ EXAMPLES = {
     "/search": Example(
         {"rows": [CAP], "k": 2, "payloads": True},
         _found(
-            "meaning",
-            ("sku-2", 0.996, 0.966, "hats", None, {"title": "straw hat"}),
-            ("sku-3", 0.653, 1.0, None, "hats", None),
+            "relevance",
+            ("sku-2", 0.957, 0.966, "hats", None, {"title": "straw hat"}),
+            ("sku-3", 0.869, 1.0, None, "hats", None),
         ),
     ),
     "/radius": Example(

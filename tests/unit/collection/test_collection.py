@@ -111,11 +111,12 @@ def test_each_payload_is_read_once(
 def test_a_reader_searches_for_payloads_in_one_state(filled: Collection, digits: Stream) -> None:
     filled.attach([f"d{i}" for i in range(300)], payloads=range(300))
     with reopened(filled) as reader:
-        found = reader.search(digits.X[:1], 3, payloads=True)
+        found = reader.search(digits.X[:1], 3, "meaning", payloads=True)
         gone = found.ids[0].tolist()
         filled.remove(gone)
-        assert reader.search(digits.X[:1], 3).ids.tolist() == found.ids.tolist()
-        newer = reader.search(digits.X[:1], 3, payloads=True)
+        again = reader.search(digits.X[:1], 3, "meaning")
+        assert again.ids.tolist() == found.ids.tolist()
+        newer = reader.search(digits.X[:1], 3, "meaning", payloads=True)
         assert not set(newer.ids[0]) & set(gone), "it caught up: those it found before are gone"
         assert newer.payloads == [[int(name[1:]) for name in newer.ids[0]]]
 
@@ -391,12 +392,13 @@ def test_verify_names_what_is_damaged(filled: Collection) -> None:
     assert "features 300 is damaged" in everhash.verify(path).problems[0]
     with everhash.open(path, auto_refresh=False) as col:
         assert len(col) == 400, "labels and codes are whole; features are read when needed"
-        assert (col.search(np.ones((1, 64)), 10).counts == 10).all()
+        assert (col.search(np.ones((1, 64)), 10, "meaning").counts == 10).all()
         col.learn(np.ones((400, 64)), np.arange(400) % 2)
         needed: list[Any] = [
             col.refresh,
             lambda: col.label([0], ["new"]),
             lambda: col.search(np.ones((1, 64)), by="likeness", exact=True),
+            lambda: col.search(np.ones((1, 64)), exact=True),
         ]
         for call in needed:
             with pytest.raises(CollectionFileError, match="features 300 is damaged"):

@@ -14,10 +14,10 @@ from everhash import Collection
 from everhash.collection import writing
 from everhash.errors import StoreError
 from everhash.index import refresh
+from everhash.wire.options import WAYS
 
 ALL, TRUTH = load_digits(return_X_y=True)
 ALL = ALL.astype(np.float32)
-WAYS = ("meaning", "likeness", "auto", "asymmetric", "hamming")
 
 
 def fill(col: Collection, *, teach: bool = True) -> None:

@@ -46,7 +46,7 @@ def test_opening_imports_neither_compiler_nor_scipy(path: Path, how: str) -> Non
 
 
 def found(collection: everhash.Collection) -> list[list[object]]:
-    matches = collection.search(X[:50])
+    matches = collection.search(X[:50], by="meaning")
     return [matches.ids.tolist(), matches.scores.tolist(), matches.guesses.tolist()]
 
 

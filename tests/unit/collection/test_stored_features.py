@@ -19,7 +19,7 @@ def test_features_come_back_nearly_as_they_were(col: Collection, digits: Stream)
     assert found.shape == (4, 64)
     np.testing.assert_allclose(found, digits.X[[5, 0, 3, 5]], rtol=1e-3, atol=1e-2)
     assert col.features([]).shape == (0, 64)
-    for by in ("meaning", "likeness", "auto"):
+    for by in ("relevance", "meaning", "likeness"):
         ids = col.search(found, 1, by, ids=list("adef")).ids[:, 0]
         assert ids.tolist() == ["f", "a", "d", "f"]
 

@@ -30,9 +30,9 @@ with tempfile.TemporaryDirectory() as folder:
         for part in (slice(200), slice(200, 400)):
             collection.ingest(X[part], y[part])
         steps["ingest"] = asked()
-        collection.search(X[:97])
-        steps["search"] = asked()
-        for by in ("likeness", "auto"):
+        collection.search(X[:97], by="meaning")
+        steps["meaning"] = asked()
+        for by in ("likeness", "relevance"):
             collection.search(X[:97], by=by)
         collection.refresh()
     with everhash.open(path) as collection:
@@ -45,8 +45,8 @@ INGEST = {
     *("settle", "find_stale", "recompute"),
     *("insert_postings", "copy_postings", "shell_keys"),
 }
-SEARCH = INGEST | {"encode_queries", "search_meaning", "own_cosines_at"}
-ALL = SEARCH | {"cosines_at", "unit_rows_at", "offer_products"}
+MEANING = INGEST | {"encode_queries", "search_meaning", "own_cosines_at"}
+ALL = MEANING | {"cosines_at", "unit_rows_at", "offer_products", "add_votes"}
 
 
 def test_a_first_day_asks_for_these_kernels_only() -> None:
@@ -56,6 +56,6 @@ def test_a_first_day_asks_for_these_kernels_only() -> None:
         "import": set(),
         "create": set(),
         "ingest": INGEST,
-        "search": SEARCH,
+        "meaning": MEANING,
         "all": ALL,
     }

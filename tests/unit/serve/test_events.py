@@ -177,7 +177,7 @@ SAMPLE = re.compile(r'^(everhash_\w+)(?:\{((?:\w+="[^"\\\n]*",?)*)\})? ([0-9.e+-
 
 
 def test_metrics_are_what_prometheus_reads(writing: Served) -> None:
-    writing.post("/search", {"rows": [[0.5] * DIM]})
+    writing.post("/search", {"rows": [[0.5] * DIM], "by": "meaning"})
     writing.post("/search", {"rows": [[0.5]]})
     writing.get("/nope/<script>")
     writing.http.request("PROPFIND", "/search")

@@ -275,7 +275,7 @@ def test_nothing_is_found_in_an_empty_collection() -> None:
     with everhash.create(None, DIM) as collection, serving(collection) as served:
         answer = served.post("/search", {"rows": Q[:2].tolist()}).json()
         assert answer == {
-            "matches": 2 * [{"by": "meaning", "novelty": 1.0, "found": []}],
+            "matches": 2 * [{"by": "relevance", "novelty": 1.0, "found": []}],
             "columns": 10,
         }
         table = served.send("/search", npy(Q), NPY, headers={"Accept": ARROW})
