@@ -24,7 +24,7 @@ def test_every_word_of_the_page_is_in_the_dictionary_and_the_other_way_round() -
     for path in STATIC.glob("*.js"):
         used |= set(re.findall(r'\bword\("(\w+)"', path.read_text()))
     named = (STATIC / "glance.js").read_text() + (STATIC / "activity.js").read_text()
-    ways = {"meaning", "likeness", "auto", "asymmetric", "hamming"}
+    ways = {"relevance", "meaning", "likeness", "asymmetric", "hamming"}
     tiles = {name for name in KNOWN if f'"{name}"]' in named or f': "{name}"' in named}
     assert used | ways | tiles == KNOWN
     assert ASKED_FOR <= KNOWN
@@ -72,6 +72,6 @@ def test_words_of_an_answer_are_explained_too(shop: Server, opened: Open) -> Non
         assert page.locator("#word-box").inner_text().startswith(begins)
     page.locator("#query .chip", has_text="taken for").first.click()
     assert page.locator("#word-box").inner_text().startswith("Taken for")
-    page.select_option("#by", "auto")
+    page.select_option("#by", "relevance")
     page.get_by_role("button", name="what this way of searching means").click()
-    assert page.locator("#word-box").inner_text().startswith("Auto")
+    assert page.locator("#word-box").inner_text().startswith("Relevance")

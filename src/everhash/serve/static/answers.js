@@ -51,10 +51,10 @@ export class Answers {
    * @param {Node[]} query
    * @param {Found[]} found
    * @param {Map<string, Entry>} entries by id
-   * @param {{chosen: string, by: string, again: boolean}} how the way that was chosen, the one that
-   *   was used, and whether the same was asked before
+   * @param {{by: string, again: boolean}} how the way of searching, and whether the same was asked
+   *   before
    */
-  show(query, found, entries, { chosen, by, again }) {
+  show(query, found, entries, { by, again }) {
     const before = again ? this.ranks : null;
     const places = positions();
     this.ranks = new Map(found.map(({ id }, rank) => [same(id), rank]));
@@ -70,7 +70,7 @@ export class Answers {
     this.say(found.length ? "" : "Nothing found: there are no entries yet.");
     const change = before ? `, asked again: ${changes(found, before)}` : "";
     setText(byId("answers-said"), `${entriesCounted(found.length)} found${change}`);
-    byId("answers-how").replaceChildren(...(found.length ? howFound(chosen, by, found) : []));
+    byId("answers-how").replaceChildren(...(found.length ? howFound(by, found) : []));
     if (before) slide(places);
   }
 
@@ -155,14 +155,11 @@ function unknown({ id, label, guess }) {
 
 /**
  * How it was searched and what the figures mean, in words that explain themselves.
- * @param {string} chosen
- * @param {string} by the way that was used
+ * @param {string} by the way of searching
  * @param {Found[]} found
  */
-function howFound(chosen, by, found) {
-  const way = word(by, WAYS[by] ?? by);
-  const parts = [chosen === by ? "by " : `by ${WAYS[chosen] ?? chosen}, which chose `, way];
-  parts.push(`: ${scoreMeaning(by)}`);
+function howFound(by, found) {
+  const parts = ["by ", word(by, WAYS[by] ?? by), `: ${scoreMeaning(by)}`];
   const beside = by !== "likeness" && found.some(({ likeness }) => likeness !== null);
   if (beside) parts.push("; beside it ", word("likeness", "likeness"));
   const explained = found.some(({ explanation }) => explanation);

@@ -50,19 +50,18 @@ export class Search {
    */
   async ask(query, again = false) {
     const turn = ++this.turn;
-    const chosen = byId("by").value;
     this.query = query;
     this.page.entries.mark(query.kind === "entry" ? query.entry.id : null);
     if (!again) this.answers.say("searching…");
     clearScope();
     try {
-      const { found, novelty, by } = await this.#send(query, chosen);
+      const { found, novelty, by } = await this.#send(query);
       const asked = query.kind === "entry" ? [query.entry] : [];
       const entries = await this.#entries([...found, ...asked]);
       const likely = query.kind === "entry" ? await this.#likely(query.entry) : [];
       if (turn !== this.turn) return;
       const shown = this.#shown(query, entries, likely);
-      this.answers.show(shown, found, entries, { chosen, by, again });
+      this.answers.show(shown, found, entries, { by, again });
       if (!again) scrollToAnswers();
       judgeScope(novelty, this.page.stats, this.#isLabelled(query, entries));
     } catch (error) {
@@ -77,11 +76,11 @@ export class Search {
     if (this.query) await this.ask(this.query, true);
   }
 
-  /** @param {Query} query @param {string} by @returns {Promise<any>} */
-  async #send(query, by) {
+  /** @param {Query} query @returns {Promise<any>} */
+  async #send(query) {
+    const options = { k: Number(byId("k").value), by: byId("by").value, explain: true };
     const { kind } = query;
     const asked = kind === "rows" ? { rows: [await query.rows.row(query.at)] } : this.#asked(query);
-    const options = { k: Number(byId("k").value), by, explain: true };
     return (await this.page.api.post("search", { ...asked, ...options })).matches[0];
   }
 

@@ -82,15 +82,15 @@ export function measure(x) {
 
 /** Ways of searching by name, as they read in a sentence. @type {Object<string, string>} */
 export const WAYS = {
+  relevance: "relevance",
   meaning: "meaning",
   likeness: "likeness",
-  auto: "auto",
   asymmetric: "asymmetric distance",
   hamming: "Hamming distance",
 };
 
 /** Ways of searching whose score is a share: the larger, the better. */
-const SHARES = new Set(["meaning", "likeness"]);
+const SHARES = new Set(["relevance", "meaning", "likeness"]);
 
 /**
  * A score: a probability or a cosine as "0.93", a distance as it is.
@@ -108,7 +108,7 @@ export function cosineText(x) {
 
 /** What a score says. @param {string} by the way that was searched */
 export function scoreMeaning(by) {
-  if (by === "meaning") return "the chance of having the query's label";
+  if (by === "relevance" || by === "meaning") return "the chance of having the query's label";
   if (by === "likeness") return "the cosine to the query, at most 1";
   return "smaller is nearer";
 }

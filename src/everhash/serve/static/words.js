@@ -14,11 +14,6 @@ const TEXTS = {
     `Compares the query's exact values, not only their signs, with an entry's bits. Smaller
       is nearer.`,
   ],
-  auto: [
-    "Auto",
-    `Chooses for each query: by meaning if the entry nearest to it has a label that was
-      learned, else by likeness. The answer says which it was.`,
-  ],
   bits: [
     "Bits that agree",
     `Query and entry are compared bit by bit: tall bits agree, low ones differ, a thin line
@@ -82,6 +77,12 @@ const TEXTS = {
     "Refresh",
     `Computes stale bits again. It happens by itself after functions were published; the
       button does so at once.`,
+  ],
+  relevance: [
+    "Relevance",
+    `The probability that an entry has the label of the query, whether that was learned or
+      not: meaning and likeness are judged together, and so is what the nearest entries have
+      in common.`,
   ],
   stale: [
     "Stale",
