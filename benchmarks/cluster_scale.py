@@ -92,7 +92,7 @@ def search(
     for _ in range(ROUNDS):
         for name, collection in collections.items():
             start = time.perf_counter()
-            found = collection.search(queries)
+            found = collection.search(queries, by="meaning")
             rate = QUERIES / (time.perf_counter() - start)
             single = SINGLES / timed(partial(one_by_one, collection, queries[:SINGLES]))
             expected = found.ids if expected is None else expected
@@ -105,7 +105,7 @@ def search(
 def one_by_one(collection: Any, queries: NDArray[np.float32]) -> None:
     """Search for one query after the other."""
     for query in queries:
-        collection.search(query[None])
+        collection.search(query[None], by="meaning")
 
 
 def refresh(collection: Any, rows: Rows) -> float:

@@ -142,7 +142,7 @@ def _one_call(collection: Collection, asked: Floats, what: str) -> dict[str, Any
     row = asked[:1]
     times = race(
         {
-            "call": lambda: [collection.search(row, K) for _ in range(FAST)],
+            "call": lambda: [collection.search(row, K, "meaning") for _ in range(FAST)],
             "products": lambda: [
                 margins_by(classifiers, hasher._view.of(row)) for _ in range(FAST)
             ],
@@ -194,8 +194,8 @@ def _timed(
     asked = rows.draw(QUERIES)[0]
     times = race(
         {
-            "batch": lambda: [collection.search(asked, K)],
-            "single": lambda: [collection.search(row[None], K) for row in asked],
+            "batch": lambda: [collection.search(asked, K, "meaning")],
+            "single": lambda: [collection.search(row[None], K, "meaning") for row in asked],
         },
         5,
         QUERIES,
@@ -226,13 +226,13 @@ def _weighed(keep: str, kind: str, *, likeness: bool) -> tuple[float, float]:
         with collection:
             X, y = rows.draw(5000)
             collection.learn(X, y.tolist())
-            collection.search(X[:1], K)
+            collection.search(X[:1], K, "meaning")
             collection.snapshot(path / "before.ever")
             calls = [rows.draw(CALL) for _ in range(WEIGHED // CALL)]
             tracemalloc.start()
             for X, y in calls:
                 collection.add(X, y=y.tolist() if kind == "labelled" else None)
-            collection.search(X[:1], K)
+            collection.search(X[:1], K, "meaning")
             memory = tracemalloc.get_traced_memory()[0]
             tracemalloc.stop()
             collection.snapshot(path / "after.ever")

@@ -3,10 +3,10 @@
     python benchmarks/first_use.py [--runs 3]
 
 Each run is a process of its own that creates a collection, ingests 1,700 of scikit-learn's digits
-in two parts, a quarter without a label, searches by meaning, likeness and auto, refreshes, closes,
-opens and searches again: first with an empty folder of kernels, then with what the first has
-compiled. Printed are the processor's seconds of each step in the run that took least in all, the
-seconds by the clock, and the kernels it has compiled.
+in two parts, a quarter without a label, searches by meaning, likeness and relevance, refreshes,
+closes, opens and searches again: first with an empty folder of kernels, then with what the first
+has compiled. Printed are the processor's seconds of each step in the run that took least in all,
+the seconds by the clock, and the kernels it has compiled.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def day() -> None:
             for part in (slice(half), slice(half, None)):
                 collection.ingest(rows[part], known[part])
             done("ingest")
-            for by in ("meaning", "likeness", "auto"):
+            for by in ("meaning", "likeness", "relevance"):
                 collection.search(queries, by=by)
                 done(f"search by {by}")
             collection.refresh()

@@ -50,7 +50,7 @@ def fill(hasher: OnlineHasher, source: RowGenerator, kind: str, n: int) -> Index
     for start in range(0, n, BATCH):
         X, y = source.rows(min(BATCH, n - start))
         index.add(X, y=y if kind == "labelled" else None)
-    index.search(source.rows(1)[0], 10)
+    index.search(source.rows(1)[0], 10, "meaning")
     return index
 
 

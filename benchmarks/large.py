@@ -128,17 +128,17 @@ class Filling:
         self.collection.close()
         size = self._path.stat().st_size
         self.collection = opening.time(partial(everhash.open, self._path, auto_refresh=False))
-        first.time(partial(self.collection.search, self._rows.queries[:1], K))
+        first.time(partial(self.collection.search, self._rows.queries[:1], K, "meaning"))
         return {"reopen_s": opening.per(1), "first_search_s": first.per(1), "bytes": size}
 
 
 def search(collection: Collection, rows: Rows) -> Row:
     """Search in a batch, one by one, and by likeness; say how often the first answer is right."""
     batch, single, alike, queries = Clock(), Clock(), Clock(), rows.queries
-    collection.search(queries[:2], K)
-    found = batch.time(partial(collection.search, queries, K))
+    collection.search(queries[:2], K, "meaning")
+    found = batch.time(partial(collection.search, queries, K, "meaning"))
     for query in queries[:SINGLES]:
-        single.time(partial(collection.search, query[None], K))
+        single.time(partial(collection.search, query[None], K, "meaning"))
     alike.time(partial(collection.search, queries[:ALIKE], K, "likeness"))
     first = [entry.labels for entry in collection.get(found.ids[:, 0].tolist())]
     known = [(mine, true) for mine, true in zip(first, rows.truth.tolist(), strict=True) if mine]

@@ -111,7 +111,7 @@ def read(path: Path, queries: Floats, pace: float, clock: Clock, out: Queue[Read
         False,
         everhash.open(path, readonly=True),
     )
-    collection.search(queries[:1], K)
+    collection.search(queries[:1], K, "meaning")
     clock.ready.release()
     phase, due = clock.phase, time.perf_counter()
     caught_up = due
@@ -119,7 +119,7 @@ def read(path: Path, queries: Floats, pace: float, clock: Clock, out: Queue[Read
         if (now := phase.value) == ENDED:
             break
         start = time.perf_counter()
-        collection.search(query[None], K)
+        collection.search(query[None], K, "meaning")
         end = time.perf_counter()
         if now in (IDLE, WRITING) and phase.value == now:
             (times.idle if now == IDLE else times.writing).append(end - start)

@@ -205,13 +205,14 @@ class Asked(NamedTuple):
     def singles(self, path: str) -> Iterator[bytes]:
         """One query a request, as JSON."""
         X = self.rows.draw(50)[0]
-        texts = [json.dumps({"rows": [[round(float(v), 6) for v in row]], "k": K}) for row in X]
+        rows = [[round(float(v), 6) for v in row] for row in X]
+        texts = [json.dumps({"rows": [row], "k": K, "by": "meaning"}) for row in rows]
         return _around([request(path, text.encode()) for text in texts])
 
     def batches(self) -> Iterator[bytes]:
         """A hundred queries a request, as .npy, to be answered as Arrow."""
         bodies = [as_npy(self.rows.draw(BATCH)[0]) for _ in range(10)]
-        path = f"/search?k={K}"
+        path = f"/search?k={K}&by=meaning"
         return _around([request(path, body, "application/x-npy", ARROW) for body in bodies])
 
     def writes(self) -> Iterator[bytes]:

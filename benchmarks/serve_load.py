@@ -119,7 +119,7 @@ async def measure_batches(served: Server, path: Path, asked: Asked, seconds: flo
             await drive(served, SLICE, asked.batches, READERS, ours)
             end, worked = time.perf_counter() + SLICE, time.process_time()
             while (began := time.perf_counter()) < end:
-                collection.search(batches[number % 10], K)
+                collection.search(batches[number % 10], K, "meaning")
                 theirs.latencies.append(time.perf_counter() - began)
                 theirs.statuses[200] += 1
             theirs.seconds += SLICE
