@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everhash.cluster.merging import merge_found, merge_pages, merge_refreshed
+from everhash.cluster.merging import judged, merge_found, merge_pages, merge_refreshed
 from everhash.cluster.questions import Found, PagePart
 from everhash.cluster.shard_index import ShardIndex
 from everhash.index.entries import Entry
@@ -19,6 +19,8 @@ from everhash.matches import Matches
 from tests.contracts.twins import ALL, PROBES, TRUTH, assert_same
 
 WAYS = ("meaning", "likeness", "asymmetric", "hamming")
+USUAL = float(np.median(np.unique(TRUTH[:400], return_counts=True)[1]))
+"""Rows of a usual label that the hasher has learned."""
 FEW = 12
 """Rows to choose from: entries that are alike tie, and go by their order of arrival."""
 
@@ -52,7 +54,7 @@ class Spread:
 
     def found(self, name: str, *arguments: Any, **options: Any) -> list[Found]:
         return [
-            Found(matches, _arrivals(matches), _estimates(index, matches, arguments[0]), None)
+            Found(matches, _arrivals(matches), _estimates(index, matches, arguments[0]), None, 1.0)
             for index in self.shards
             for matches in [getattr(index, name)(*arguments, **options)]
         ]
@@ -61,7 +63,7 @@ class Spread:
 def _estimates(index: ShardIndex, matches: Matches, X: Any) -> Any:
     """Return by what entries of equal score were chosen."""
     arrivals = _arrivals(matches)
-    if "meaning" not in matches.by or not (arrivals >= 0).any():
+    if matches.by[0] not in ("relevance", "meaning") or not (arrivals >= 0).any():
         return matches.likeness
     places = np.full(arrivals.shape, -1, np.int64)
     places[arrivals >= 0] = index.places_of(arrivals[arrivals >= 0])
@@ -108,8 +110,35 @@ def test_searches_within_a_radius_merge_to_that_of_one_index(
         assert_same(merged, expected)
 
 
+@settings(max_examples=30)
+@given(
+    seed=st.integers(0, 999),
+    n=st.sampled_from([1, 5, 40, 150]),
+    shards=st.integers(1, 5),
+    k=st.sampled_from([1, 3, 20, 200]),
+    unlabelled=st.booleans(),
+)
+def test_entries_of_shards_are_judged_together_as_those_of_one_index(
+    hasher: OnlineHasher, seed: int, n: int, shards: int, k: int, unlabelled: bool
+) -> None:
+    spread = Spread(hasher, seed, n, shards)
+    rows = np.concatenate([PROBES[:3], ALL[:4]])
+    options: dict[str, Any] = {"labels": None, "ids": None, "unlabelled": unlabelled}
+    options |= {"exact": False}
+    options |= {"recall": 1.0, "explain": False}
+    expected = spread.one.search(rows, k, unlabelled=unlabelled)
+    found = [part._replace(rows_a_label=USUAL) for part in spread.found("pool", rows, k, **options)]
+    assert_same(merge_found(judged(found, k, k), k, []), expected)
+    del options["recall"]
+    for r in (0.0, 0.4, 0.9):
+        within = spread.one.search_radius(rows, r, "relevance", unlabelled=unlabelled)
+        found = spread.found("pool_radius", rows, r, **options)
+        found = [part._replace(rows_a_label=USUAL) for part in found]
+        assert_same(merge_found(judged(found, None, r), None, []), within)
+
+
 def test_shards_that_are_missing_are_named(hasher: OnlineHasher) -> None:
-    found = Spread(hasher, 0, 20, 3).found("search", PROBES[:2], 5)
+    found = Spread(hasher, 0, 20, 3).found("search", PROBES[:2], 5, "meaning")
     assert merge_found(found[:2], 5, [2]).missing == [2]
 
 

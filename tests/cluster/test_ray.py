@@ -24,11 +24,14 @@ from tests.cluster.on_ray import Nodes, kill, pid_of
 from tests.contracts.twins import ALL, PROBES, TRUTH, assert_same, fill, outcome
 
 CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
-    *[("search", (PROBES, 7, by), {"explain": True}) for by in ("meaning", "likeness", "auto")],
+    *[
+        ("search", (PROBES, 7, by), {"explain": True})
+        for by in ("meaning", "likeness", "relevance")
+    ],
     *[("search", (PROBES, 7, by), {"unlabelled": True}) for by in ("asymmetric", "hamming")],
     ("search", (PROBES, 5), {"labels": [1, 2, "odd"], "payloads": True}),
     ("search", (PROBES, 5), {"ids": [1, 2, "text 1 é", 400], "exact": True}),
-    *[("search", (PROBES, 5, by), {"recall": 0.9}) for by in ("likeness", "auto")],
+    *[("search", (PROBES, 5, by), {"recall": 0.9}) for by in ("likeness", "relevance")],
     ("search", (PROBES, 5), {"recall": 2}),
     ("search_like", ([1, "text 1 é", 303], 5), {"recall": 1}),
     ("search_radius", (PROBES[:5], 2.0), {}),
@@ -55,7 +58,7 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("merge_labels", (3, 4), {}),
     ("drop_label", (5,), {}),
     ("ingest", (ALL[700:1500], TRUTH[700:1500].tolist()), {}),
-    *[("search", (PROBES, 7, by), {}) for by in ("meaning", "likeness", "auto", "hamming")],
+    *[("search", (PROBES, 7, by), {}) for by in ("meaning", "likeness", "relevance", "hamming")],
 ]
 
 

@@ -11,7 +11,7 @@ from everhash.errors import OptionError
 from everhash.index.cells import unit
 from everhash.index.features import Pages, StoredFeatures
 from everhash.index.likeness import Likeness
-from everhash.index.ways.auto import FAMILIAR
+from everhash.index.relevance import NEAR, Pairs, relevance, usual_rows
 from everhash.learn.mapping import FrozenMapping
 from everhash.learn.stream_hasher import StreamHasher
 
@@ -151,8 +151,10 @@ class Model:
     ) -> Expected:
         """Return the first k entries of a scope in order, or all."""
         names = self.inside(scope)
-        if by == "auto":
-            by = "likeness" if self._asks_for_something_else(x) else "meaning"
+        if by == "relevance":
+            if self.likeness or self.keep == "all":
+                return self._relevant(x, scope, exact, k)
+            return self.search(x, "meaning", scope, exact=exact, k=k)._replace(by=by)
         if by == "likeness":
             scores = likeness = self._cosines(x, names, scope)
         elif by == "meaning":
@@ -174,14 +176,34 @@ class Model:
         known = {name: i for i, name in enumerate(self.rows)}
         return np.array([known[name] for name in names], np.int64)
 
-    def _asks_for_something_else(self, x: Row) -> bool:
-        """Whether a query is not familiar, and nearest to an entry without a learned label."""
-        shares, novelty = self.hasher.posterior(x[None])
-        if novelty[0] <= FAMILIAR or not (self.likeness or self.keep == "all"):
-            return False
-        nearest = self.search(x, "likeness", Scope()).names[:1]
-        labels = self.labels.get(nearest[0], ())[:1] if nearest else ()
-        return not any(shares[0, self.hasher.numbers([label])[0]] > 0 for label in labels)
+    def _relevant(self, x: Row, scope: Scope, exact: bool, k: int | None) -> Expected:
+        """Entries found by meaning and by likeness, judged together."""
+        wide = None if k is None else max(k, NEAR)
+        found = self.search(x, "meaning", scope, exact=exact, k=wide)
+        pool = dict(zip(found.names, found.likeness.tolist(), strict=True))
+        if k is not None:
+            near = self.search(x, "likeness", scope, exact=exact, k=wide)
+            pool |= dict(zip(near.names, near.likeness.tolist(), strict=True))
+        names = [name for name in self.rows if name in pool]
+        guesses, shares = self.guesses(), self.hasher.posterior(x[None]).probabilities[0]
+        own = [guesses.get(name, (-1, 0))[0] for name in names]
+        for i, name in enumerate(names):
+            if name in self.labels:
+                own[i] = min(self._searched(name, scope), key=lambda n: (-shares[n], n))
+        counts = getattr(self.hasher, "label_counts_", None)
+        likeness = np.array([pool[name] for name in names], np.float32)
+        pairs = Pairs(
+            self._chances(x, names, scope)[None],
+            likeness[None],
+            np.array([[name in self.labels for name in names]], np.bool_),
+            np.array([own], np.int64),
+            self._arrivals(names)[None],
+            usual_rows(counts),
+        )
+        scores = relevance(pairs)[0]
+        order = np.lexsort((np.arange(len(names)), -likeness, -scores))[:k]
+        ordered = [names[i] for i in order]
+        return Expected("relevance", ordered, scores[order], likeness[order])
 
     def _chances(self, x: Row, names: list[Any], scope: Scope) -> Row:
         """The probability that each entry has the query's label."""

@@ -304,7 +304,9 @@ class IndexMachine(RuleBasedStateMachine):
         np.testing.assert_allclose(found.scores[row, :n], want.scores[:n], atol=1e-4)
         assert len(set(got)) == n
         whole = want.by == "hamming" and self.model.coding == "home"
-        if want.by in ("meaning", "likeness") or whole:  # other distances tie but for rounding
+        if (
+            want.by in ("relevance", "meaning", "likeness") or whole
+        ):  # other distances tie but for rounding
             assert got == want.names[:n]
             np.testing.assert_array_equal(found.likeness[row, :n], want.likeness[:n])
         score = dict(zip(want.names, want.scores, strict=True))

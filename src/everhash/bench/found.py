@@ -25,7 +25,6 @@ from everhash.bench.task import Task
 from everhash.collection.collection import Collection
 from everhash.errors import InputError, OptionError
 from everhash.extras import install_hint
-from everhash.index.ways.auto import FAMILIAR
 from everhash.matches import Matches
 from everhash.metrics import average_precision
 
@@ -34,12 +33,8 @@ Labels = NDArray[np.int64]
 K = 10
 AT_ONCE = 100
 """Queries whose whole rankings are in memory at a time."""
-WAYS = {"meaning": -2.0, "likeness": -2.0, "auto": -2.0, "asymmetric": np.inf}
+WAYS = {"relevance": -2.0, "meaning": -2.0, "likeness": -2.0, "asymmetric": np.inf}
 """Ways of searching, and the radius that reaches every entry."""
-THRESHOLDS = (0.3, 0.5, 0.7, 0.9, 0.95)
-"""Novelties above which "auto" could search by likeness."""
-FAMILIAR_TO = (0.0, 0.1, 0.2, 0.3)
-"""Novelties up to which it could search by meaning without a look at the nearest entry."""
 TIE = 1e-6
 """Cosines that differ by less are equal: FAISS sums them in another order."""
 
@@ -112,13 +107,12 @@ def _compared(
 ) -> dict[str, Any]:
     """Return the figures of each way of searching, beside cosine and logistic regression."""
     per_query = {by: judged(collection, asked, by) for by in WAYS}
-    choices = choices_of(collection, asked, per_query)
     per_query["cosine"] = by_cosine(asked)
     ways = {by: figures.means() for by, figures in per_query.items()}
     model = Classifier.fitted(*taught, dataset)
     right = model.predict(asked.queries) == asked.wanted
     ways["logistic"] = {"first": float(right.mean())}
-    return {"ways": ways, "choices": choices, "threshold": FAMILIAR}
+    return {"ways": ways}
 
 
 def _unseen(task: Task, data: Dataset) -> dict[str, Any]:
@@ -133,7 +127,6 @@ def _unseen(task: Task, data: Dataset) -> dict[str, Any]:
     novel = ~np.isin(asked.wanted, data.y[split.stream[known[split.stream]]])
     with filled(task, asked) as collection:
         per_query = {by: judged(collection, asked, by) for by in WAYS}
-        choices = choices_of(collection, asked, per_query)
         differing = differences(collection, asked)
     per_query["cosine"] = by_cosine(asked)
     part = Asked(asked.X, asked.y, asked.given, asked.queries[novel], asked.wanted[novel])
@@ -141,8 +134,6 @@ def _unseen(task: Task, data: Dataset) -> dict[str, Any]:
         **_sizes(asked),
         "ways": {by: figures.means() for by, figures in per_query.items()},
         "novel": {by: figures.means(novel) for by, figures in per_query.items()},
-        "choices": choices,
-        "threshold": FAMILIAR,
         "differing": differing,
         "codes": codes_only(task, part),
     }
@@ -230,25 +221,6 @@ def flat_answers(X: Floats, queries: Floats) -> NDArray[np.int64]:
     index.add(_unit(X))
     places: NDArray[np.int64] = index.search(_unit(queries), K)[1]
     return places
-
-
-def choices_of(
-    collection: Collection, asked: Asked, per_query: dict[str, Figures]
-) -> dict[str, dict[str, float]]:
-    """Return the figures that "auto" would have if it chose likeness by another rule.
-
-    `novelty`: of queries more novel than a threshold. `nearest`: of queries more novel than one
-    whose nearest entry has no label.
-    """
-    meaning, likeness = (collection.search(asked.queries, K, by) for by in ("meaning", "likeness"))
-    bare = np.array([label is None for label in likeness.labels[:, 0]])
-    rules = {f"novelty {at:g}": meaning.novelty > at for at in THRESHOLDS}
-    rules |= {f"nearest {at:g}": bare & (meaning.novelty > at) for at in FAMILIAR_TO}
-    both = tuple(zip(per_query["likeness"], per_query["meaning"], strict=True))
-    return {
-        rule: Figures(*(np.where(chosen, *pair) for pair in both)).means()
-        for rule, chosen in rules.items()
-    }
 
 
 def differences(collection: Collection, asked: Asked) -> dict[str, int]:

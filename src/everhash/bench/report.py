@@ -69,7 +69,7 @@ LAYOUTS: dict[tuple[str, str | None], Layout] = {
 FIGURES = {
     "retrieval": ("stream", "ranked"),
     "growth": ("stream", "ranked", "area", "curve", "width"),
-    "found": ("stream", "ranked", "ways", "choices", "threshold"),
+    "found": ("stream", "ranked", "ways"),
     "deep": ("stream", "ranked", "mapping"),
     "scale": ("axis", "size", "seconds", "what"),
     "likeness": ("part", "size", "packages"),

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everhash.cluster.questions import Found, Nearest, PagePart
+from everhash.cluster.questions import Found, PagePart
 from everhash.collection.labels import LabelInfo
 from everhash.index.entries import Page
 from everhash.index.refresh import RefreshReport
+from everhash.index.relevance import NEAR, Pairs, relevance
 from everhash.matches import Matches
 
 Counts = NDArray[np.int64]
-COLUMNS = ("scores", "likeness", "labels", "guesses")
 DISTANCES = ("asymmetric", "hamming")
 """Ways of searching whose best score is the smallest."""
 SUMMED = ("entries", "labelled", "unlabelled", "coded", "unrefreshable", "stale_bits", "bytes")
@@ -116,72 +116,56 @@ def _ids(table: NDArray[Any]) -> NDArray[Any]:
     return table
 
 
-def chosen_queries(matches: Matches, rows: Counts, *, trim: bool) -> Matches:
-    """Return the results of some queries; with `trim` as wide as the longest of them."""
-    width = int(matches.counts[rows].max(initial=0)) if trim else matches.ids.shape[1]
+def judged(found: list[Found], k: int | None, number: float) -> list[Found]:
+    """Return what shards have found for a search by relevance, with its scores.
 
-    def lists(values: list[Any]) -> list[Any]:
-        return [values[row] for row in rows.tolist()] if values else []
-
-    return replace(
-        matches,
-        ids=_ids(matches.ids[rows, :width].astype(object)),
-        **{name: getattr(matches, name)[rows, :width] for name in COLUMNS},
-        counts=matches.counts[rows],
-        novelty=matches.novelty[rows],
-        by=lists(matches.by),
-        explanations=lists(matches.explanations),
-        payloads=lists(matches.payloads),
-    )
-
-
-def join_queries(parts: list[tuple[Counts, Matches]], n: int) -> Matches:
-    """Return results of some queries each as results of all, by the numbers of the queries."""
-    width = max((part.ids.shape[1] for _, part in parts), default=0)
-
-    def column(name: str, fill: Any, dtype: Any) -> NDArray[Any]:
-        table = np.full((n, width), fill, dtype)
-        for rows, part in parts:
-            values = getattr(part, name)
-            table[rows, : values.shape[1]] = values
-        return table
-
-    def flat(name: str, dtype: Any) -> NDArray[Any]:
-        values = np.zeros(n, dtype)
-        for rows, part in parts:
-            values[rows] = getattr(part, name)
-        return values
-
-    def lists(name: str) -> list[Any]:
-        values: list[Any] = [None] * n
-        for rows, part in parts:
-            for row, value in zip(rows.tolist(), getattr(part, name), strict=False):
-                values[row] = value
-        return values if any(getattr(part, name) for _, part in parts) else []
-
-    return Matches(
-        ids=_ids(column("ids", None, object)),
-        scores=column("scores", np.nan, np.float32),
-        likeness=column("likeness", np.nan, np.float32),
-        labels=column("labels", None, object),
-        guesses=column("guesses", None, object),
-        counts=flat("counts", np.int64),
-        novelty=flat("novelty", np.float32),
-        by=lists("by"),
-        explanations=lists("explanations"),
-        payloads=lists("payloads"),
-        missing=sorted({shard for _, part in parts for shard in part.missing}),
-    )
+    Args:
+        found: the pools of all shards, with scores by meaning.
+        k: entries wanted; None for all of at least a relevance.
+        number: k, or that relevance.
+    """
+    arrivals = _wide([part.arrivals for part in found])
+    meaning = _wide([part.matches.scores for part in found])
+    likeness = _wide([part.matches.likeness for part in found])
+    if k is not None:
+        estimates = _wide([part.estimates for part in found])
+        best = max(k, NEAR)
+        meant = np.lexsort((arrivals, -estimates, -meaning, arrivals < 0), axis=1)[:, :best]
+        near = np.lexsort((arrivals, -likeness, arrivals < 0), axis=1)[:, :best]
+        chosen = np.zeros(arrivals.shape, np.bool_)
+        np.put_along_axis(chosen, np.concatenate([meant, near], axis=1), True, axis=1)
+        arrivals = np.where(chosen, arrivals, -1)
+    labels = _wide([part.matches.labels for part in found])
+    guesses = _wide([part.matches.guesses for part in found])
+    labelled: NDArray[np.bool_] = labels != np.array(None)
+    own = _numbered(np.where(labelled, labels, guesses))
+    rows = found[0].rows_a_label
+    scores = relevance(Pairs(meaning, likeness, labelled, own, arrivals, rows))
+    if k is None:
+        arrivals = np.where(scores >= number, arrivals, -1)
+    edges = np.cumsum([part.arrivals.shape[1] for part in found])[:-1]
+    shares = np.split(scores, edges, axis=1), np.split(arrivals, edges, axis=1)
+    return [_left(*each) for each in zip(found, *shares, strict=True)]
 
 
-def asks_for_something_else(told: list[Nearest]) -> NDArray[np.bool_]:
-    """Return which queries are nearest to an entry without a label that was learned."""
-    cosines = np.stack([part.cosines for part in told])
-    arrivals = np.stack([part.arrivals for part in told])
-    best = np.lexsort((arrivals, -cosines), axis=0)[0]
-    learned = np.stack([part.learned for part in told])[best, np.arange(len(best))]
-    novel: NDArray[np.bool_] = told[0].asked & ~learned
-    return novel
+def _left(part: Found, scores: NDArray[np.float32], arrivals: Counts) -> Found:
+    """Return what a shard has found with these scores; without what did not arrive."""
+    there, matches = arrivals >= 0, part.matches
+    likeness = np.where(there, matches.likeness, np.float32(np.nan))
+    named: dict[str, Any] = {
+        name: np.where(there, getattr(matches, name).astype(object), None)
+        for name in ("ids", "labels", "guesses")
+    }
+    scores = np.where(there, scores, np.float32(np.nan))
+    matches = replace(matches, scores=scores, likeness=likeness, **named)
+    return part._replace(matches=matches, arrivals=arrivals, estimates=likeness)
+
+
+def _numbered(names: NDArray[Any]) -> Counts:
+    """Return a number for each name, the same for equal ones; -1 for None."""
+    numbers: dict[Any, int] = {None: -1}
+    flat = [numbers.setdefault(name, len(numbers)) for name in names.flat]
+    return np.array(flat, np.int64).reshape(names.shape)
 
 
 def merge_pages(parts: list[PagePart], limit: int, *, by_text: bool, arrived: int) -> Page:

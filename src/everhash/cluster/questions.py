@@ -84,14 +84,6 @@ class LastRefresh(NamedTuple):
     """What did the last refresh do?"""
 
 
-class Look(NamedTuple):
-    """Which entry is the nearest to each of these rows, for those that resemble nothing learned?"""
-
-    X: Any
-    recall: float
-    """Share of the nearest entries to find on average."""
-
-
 class ReadPage(NamedTuple):
     """Which entries come next in order of arrival?"""
 
@@ -120,6 +112,8 @@ class Found(NamedTuple):
     """(n, k) the likeness by which entries of equal score were chosen."""
     there: NDArray[np.bool_] | None
     """Which of the ids that were given the shard has, if any were."""
+    rows_a_label: float
+    """See `everhash.index.relevance.Pairs`."""
 
 
 class ShardContents(NamedTuple):
@@ -144,17 +138,6 @@ class NamedValues(NamedTuple):
     """Which of the ids the shard has."""
     values: list[Any]
     """Of those that are there, in the order of the ids."""
-
-
-class Nearest(NamedTuple):
-    """The nearest entry of each query by likeness."""
-
-    asked: NDArray[np.bool_]
-    """(n,) whether the query resembles nothing that was learned, so that the answer counts."""
-    cosines: NDArray[np.float32]
-    arrivals: Counts
-    learned: NDArray[np.bool_]
-    """Whether the entry has a label that was learned."""
 
 
 class PagePart(NamedTuple):

@@ -9,15 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from everhash.cluster.asking import Answers
-from everhash.cluster.merging import (
-    asks_for_something_else,
-    chosen_queries,
-    join_queries,
-    merge_found,
-)
+from everhash.cluster.merging import judged, merge_found
 from everhash.cluster.moved import NOBODY, pick
 from everhash.cluster.placement import Table
-from everhash.cluster.questions import All, Call, Checked, Look, Search
+from everhash.cluster.questions import Call, Checked, Found, Search
 from everhash.cluster.read_calls import ReadCalls, check_there, holders
 from everhash.codes import Codes
 from everhash.collection.read_calls import drawn
@@ -25,6 +20,9 @@ from everhash.errors import InputError, UnknownIdError, UnknownNameError
 from everhash.matches import Matches
 from everhash.wire.ids import IdList, as_ids, plain_ids
 from everhash.wire.options import RECALL, check_recall
+
+POOLS = {"search": "pool", "search_radius": "pool_radius"}
+"""What shards are asked instead where the lead judges relevance."""
 
 
 class SearchCalls(ReadCalls):
@@ -34,7 +32,7 @@ class SearchCalls(ReadCalls):
         self,
         X: ArrayLike | Codes,
         k: int = 10,
-        by: str = "meaning",
+        by: str = "relevance",
         *,
         labels: Iterable[Hashable] | None = None,
         ids: Iterable[Any] | None = None,
@@ -54,7 +52,7 @@ class SearchCalls(ReadCalls):
         self,
         like: Iterable[Any],
         k: int = 10,
-        by: str = "meaning",
+        by: str = "relevance",
         *,
         labels: Iterable[Hashable] | None = None,
         ids: Iterable[Any] | None = None,
@@ -99,47 +97,29 @@ class SearchCalls(ReadCalls):
 
     def _search(self, call: Call, ids: Any, k: int | None) -> Matches:
         """Search all shards, each within those of the ids that it has."""
+        X, number, by = call.arguments
         try:
             wanted = None if ids is None else as_ids(ids)
-            if call.arguments[2] == "auto":
-                return self._search_auto(call, wanted, k)
-            return self._merged(*self._found((call,), wanted, ()), k)[0]
+            if by != "relevance":
+                answers, found = self._found(call, wanted)
+                return merge_found(found, k, answers.missing)
+            pool = Call(POOLS[call.name], (X, number), call.options)
+            answers, found = self._found(pool, wanted)
+            return merge_found(judged(found, k, number), k, answers.missing)
         except (InputError, UnknownNameError):
             self._check_in_order(call, ids)
             raise
 
-    def _found(
-        self, calls: tuple[Call, ...], ids: IdList | None, more: tuple[Any, ...]
-    ) -> tuple[Answers, list[list[Any]]]:
-        """Make several searches and ask more, all by one write; return answers by question."""
+    def _found(self, call: Call, ids: IdList | None) -> tuple[Answers, list[Found]]:
+        """Return what each shard finds."""
 
         def questions(table: Table) -> dict[int, Any]:
-            mine = _by_holder(table, ids)
-            return {s: All((*(Search(call, mine[s]) for call in calls), *more)) for s in mine}
+            return {s: Search(call, mine) for s, mine in _by_holder(table, ids).items()}
 
         answers = self._cluster.read(questions)
-        told = list(answers.by_shard.values())
         if ids is not None:
-            first = {shard: answer[0] for shard, answer in answers.by_shard.items()}
-            check_there(ids, answers, first)
-        return answers, [[answer[i] for answer in told] for i in range(len(told[0]))]
-
-    def _merged(self, answers: Answers, found: list[list[Any]], k: int | None) -> list[Matches]:
-        return [merge_found(parts, k, answers.missing) for parts in found]
-
-    def _search_auto(self, call: Call, ids: IdList | None, k: int | None) -> Matches:
-        """Choose by meaning or likeness for each query, as one machine does."""
-        X, number, _ = call.arguments
-        recall = call.options.get("recall", 1.0)  # within a radius there is none
-        calls = tuple(call._replace(arguments=(X, number, by)) for by in ("meaning", "likeness"))
-        answers, (*found, looked) = self._found(calls, ids, (Look(X, recall),))
-        novel = asks_for_something_else(looked)
-        parts = [
-            (rows, chosen_queries(matches, rows, trim=k is None))
-            for matches, which in zip(self._merged(answers, found, k), (~novel, novel), strict=True)
-            if len(rows := np.flatnonzero(which))
-        ]
-        return join_queries(parts, len(novel))
+            check_there(ids, answers, answers.by_shard)
+        return answers, list(answers.by_shard.values())
 
     def _check_in_order(self, call: Call, ids: Any) -> None:
         """Raise what one machine finds first.

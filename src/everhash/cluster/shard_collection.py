@@ -8,7 +8,6 @@ arrivals   s    numbers of arrival, among those of all shards, of the entries fr
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -40,6 +39,7 @@ from everhash.index.index import Index
 from everhash.learn.following import follow
 from everhash.learn.growing import GrowingArray
 from everhash.learn.hasher import OnlineHasher
+from everhash.matches import Matches
 from everhash.store.parts import PartKey, pack
 from everhash.store.store import Store
 from everhash.store.transaction import Transaction
@@ -152,9 +152,15 @@ class ShardCollection(Collection):
         with self._in_file(), self._in_memory():
             return self._shard_index.stored_at(places)
 
-    def in_file(self) -> AbstractContextManager[None]:
-        """Keep the file at the state that memory has, to read features from it."""
-        return self._in_file()
+    def pool(self, X: Any, k: Any, *, payloads: bool, **how: Any) -> Matches:
+        """Return what a search by relevance chooses from; see `ShardIndex.pool`."""
+        pool = self._shard_index.pool
+        return self._search(lambda _: pool(X, k, **how), payloads=payloads, features=True)
+
+    def pool_radius(self, X: Any, r: Any, *, payloads: bool, **how: Any) -> Matches:
+        """Return what a search by relevance chooses from within a radius."""
+        pool = self._shard_index.pool_radius
+        return self._search(lambda _: pool(X, r, **how), payloads=payloads, features=True)
 
     # Applying writes
 

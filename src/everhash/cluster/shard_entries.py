@@ -24,11 +24,9 @@ from everhash.cluster.questions import (
     Found,
     Having,
     LastRefresh,
-    Look,
     Moving,
     Named,
     NamedValues,
-    Nearest,
     OwnSums,
     PagePart,
     ReadPage,
@@ -42,12 +40,9 @@ from everhash.collection.part_arrays import require
 from everhash.errors import CollectionFileError, EverhashError, InputError, ModelFileError
 from everhash.index.arrays import Counts
 from everhash.index.columns import REMOVED
-from everhash.index.index import Index
+from everhash.index.hasher import rows_learned
 from everhash.index.refresh import RefreshReport
-from everhash.index.ways.auto import FAMILIAR
-from everhash.index.ways.likeness import ByLikeness
-from everhash.index.ways.query import Query
-from everhash.index.ways.way import Scope
+from everhash.index.relevance import usual_rows
 from everhash.learn.following import FollowingLearner
 from everhash.learn.hasher import OnlineHasher
 from everhash.peers.model_file import hasher_from_bytes
@@ -55,6 +50,8 @@ from everhash.store.parts import DAMAGED, unpack
 from everhash.wire.ids import as_ids
 
 log = logging.getLogger(__name__)
+BY_ESTIMATES = ("relevance", "meaning")
+"""Ways of searching that choose among entries of equal probability by estimates of likeness."""
 
 
 class Ready(NamedTuple):
@@ -248,34 +245,14 @@ def _search(collection: ShardCollection, question: Search) -> Found:
         places = np.full(arrivals.shape, -1, np.int64)
         places[found] = collection.find(as_ids(matches.ids[found].tolist()))
         arrivals[found] = collection.arrivals.rows[places[found]]
-        if "meaning" in matches.by and not options.get("exact"):
+        if matches.by[0] in BY_ESTIMATES and not options.get("exact"):
             estimates = collection.index.estimates_at(arguments[0], places)
-    return Found(matches, arrivals, estimates, there)
+    rows = usual_rows(rows_learned(collection.hasher))
+    return Found(matches, arrivals, estimates, there, rows)
 
 
 def _checked(collection: ShardCollection, question: Checked) -> None:
     collection.index.check_search(question.X, question.labels)
-
-
-def _look(collection: ShardCollection, question: Look) -> Nearest:
-    """Look for the nearest entries as a search by "auto" does."""
-    index: Index = collection.index
-    query = Query(index, question.X, exact=False, recall=question.recall)
-    asked = query.novelty > FAMILIAR
-    n = len(asked)
-    cosines, arrivals = np.full(n, -np.inf, np.float32), np.full(n, np.iinfo(np.int64).max)
-    learned = np.zeros(n, np.bool_)
-    if asked.any() and len(index):
-        some = query.part(asked)
-        with collection.in_file():
-            found = ByLikeness(some).nearest(1, Scope())
-        shares, numbers = some.posterior.probabilities, found.numbers[:, 0]
-        cosines[asked] = found.scores[:, 0]
-        arrivals[asked] = collection.arrivals.rows[found.places[:, 0]]
-        if shares.shape[1]:
-            chosen = shares[np.arange(len(numbers)), np.maximum(numbers, 0)]
-            learned[asked] = (numbers >= 0) & (chosen > 0)
-    return Nearest(asked, cosines, arrivals, learned)
 
 
 def _page(collection: ShardCollection, question: ReadPage) -> PagePart:
@@ -298,7 +275,6 @@ ANSWERS: dict[type, Callable[[ShardCollection, Any], Any]] = {
     Find: _find,
     Having: _having,
     LastRefresh: _last_refresh,
-    Look: _look,
     Moving: _moving,
     Named: _named,
     OwnSums: _products,

@@ -14,9 +14,12 @@ from everhash.index.index import Index
 from everhash.index.likeness import Likeness
 from everhash.index.ways.likeness import LikenessOf
 from everhash.index.ways.query import Query
+from everhash.index.ways.relevance import ByRelevance
+from everhash.index.ways.way import Scope
+from everhash.matches import Matches
 from everhash.stream import as_rows
 from everhash.wire.ids import IdList
-from everhash.wire.options import RECALL
+from everhash.wire.options import RECALL, check_k, check_radius, check_recall
 
 
 class ShardIndex(Index):
@@ -47,6 +50,26 @@ class ShardIndex(Index):
         """Raise what is wrong with rows to search by, or else with labels to search for."""
         Query(self, X, exact=False, recall=RECALL)
         self._scope(labels, None, unlabelled=False)
+
+    def pool(
+        self, X: Any, k: Any, *, labels: Any, recall: float, ids: Any = None, **how: Any
+    ) -> Matches:
+        """Return what a search by relevance chooses from, each entry with its score by meaning."""
+        query = Query(self, X, exact=how["exact"], recall=check_recall(recall))
+        scope = self._scope(labels, ids, how["unlabelled"])
+        return self._pool(query, check_k(k), scope, explain=how["explain"])
+
+    def pool_radius(self, X: Any, r: Any, *, labels: Any, ids: Any = None, **how: Any) -> Matches:
+        """Return all entries that are searched, each with its score by meaning."""
+        query = Query(self, X, exact=how["exact"], recall=1.0)
+        check_radius(r)
+        scope = self._scope(labels, ids, how["unlabelled"])
+        return self._pool(query, None, scope, explain=how["explain"])
+
+    def _pool(self, query: Query, k: int | None, scope: Scope, *, explain: bool) -> Matches:
+        way = ByRelevance(query)
+        found = way.pool(k, scope).widened(k or 0)
+        return self._matches(query, way, found, explain=explain)
 
     def estimates_at(self, X: Any, places: Counts) -> Floats:
         """Return (q, m) estimated cosines of each query with entries of its own; 0 for place -1."""

@@ -129,6 +129,11 @@ def trust_of(hasher: Hasher) -> NDArray[np.float32]:
     return hasher.trust_ if isinstance(hasher, StreamHasher) else prior_trust(hasher.bits)
 
 
+def rows_learned(hasher: Hasher) -> NDArray[np.int64] | None:
+    """Return (n_labels,) how many rows of each label were learned; None if that is unknown."""
+    return getattr(hasher, "label_counts_", None) if isinstance(hasher, StreamHasher) else None
+
+
 def generation_of(hasher: Hasher) -> int:
     """Return how often all functions were solved as a whole; -1 if that is unknown."""
     return hasher.generation_ if isinstance(hasher, StreamHasher) else -1

@@ -80,7 +80,7 @@ class Index(Exporting):
         self,
         X: ArrayLike | Codes,
         k: int = 10,
-        by: str = "meaning",
+        by: str = "relevance",
         *,
         labels: Iterable[Hashable] | None = None,
         ids: Iterable[Any] | None = None,
@@ -94,18 +94,17 @@ class Index(Exporting):
         Args:
             X: (n, d) rows, or packed codes of the current mapping (by="hamming" only).
             k: how many, at most 1,000.
-            by: "meaning" ranks by the probability of having the query's label, then by likeness;
-                "likeness" by cosine; "auto" by likeness where the entry nearest to a query has no
-                label that was learned, else by meaning; "asymmetric" and "hamming" by the distance
-                of codes.
+            by: "relevance" ranks by the probability that an entry has the query's label, by what
+                was learned and by what is near; "meaning" by what was learned alone, then by
+                likeness; "likeness" by cosine; "asymmetric" and "hamming" by the distance of codes.
             labels: only entries with one of these labels, or with this one.
             ids: only these entries, or this one.
             unlabelled: only entries without a label.
             exact: read the features of all entries that could matter, instead of trusting codes.
             recall: share of the true nearest entries that a search by likeness finds on average,
-                above 0 and at most 1; it looks into as many cells as that takes. 1 finds all of
-                them. `exact=True` is at least as thorough and compares features of every entry.
-                Other ways of searching do not use it, but auto does where it chooses likeness.
+                and one by relevance beside those of the likeliest labels; above 0 and at most 1.
+                It looks into as many cells as that takes; 1 finds all of them. `exact=True` is at
+                least as thorough and compares features of every entry.
             explain: explain each match.
         """
         query = Query(self, X, exact=exact, recall=check_recall(recall))
@@ -115,7 +114,7 @@ class Index(Exporting):
         self,
         like: Iterable[Any],
         k: int = 10,
-        by: str = "meaning",
+        by: str = "relevance",
         *,
         labels: Iterable[Hashable] | None = None,
         ids: Iterable[Any] | None = None,
@@ -146,7 +145,7 @@ class Index(Exporting):
     ) -> Matches:
         """Return all entries no farther than r, nearest first.
 
-        By meaning and likeness, all whose probability or cosine is at least r.
+        By relevance, meaning and likeness, all whose probability or cosine is at least r.
         """
         query = Query(self, X, exact=exact, recall=1.0)  # all that are near enough
         way = prepare(check_by(by), query)

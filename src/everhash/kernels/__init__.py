@@ -84,8 +84,8 @@ def load_all(*, peers: bool = True) -> None:
 
     Without `peers`, only what collections by our own method use.
     """
-    own = (_COMPILED, _REFRESH, _SEARCH, _LIKENESS)
-    for kernels in (*own, _PEERS, _FOREST) if peers else own:
+    own = (_COMPILED, _REFRESH, _SEARCH, _LIKENESS, _FOREST)
+    for kernels in (*own, _PEERS) if peers else own:
         for name in import_module(kernels._module).__all__:
             getattr(kernels, name)
 

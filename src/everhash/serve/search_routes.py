@@ -123,9 +123,9 @@ def _rows(service: Service, rows: Any) -> NDArray[np.float32]:
 
 
 def _is_plain(request: schemas.SearchRequest) -> bool:
-    """Whether a search can be made together with others."""
+    """Whether a search can be made together with others: the features it reads are at hand."""
     filtered = request.labels is not None or request.ids is not None or request.unlabelled
-    return not (filtered or request.explain or _reads_file(request))
+    return not (filtered or request.explain or request.payloads or request.exact)
 
 
 def _reads_file(request: schemas.FilteredRequest) -> bool:

@@ -10,7 +10,7 @@ from everhash import limits
 from everhash.errors import LimitError, OptionError
 from everhash.wire.ids import is_unicode
 
-WAYS = ("meaning", "likeness", "auto", "asymmetric", "hamming")
+WAYS = ("relevance", "meaning", "likeness", "asymmetric", "hamming")
 """How entries are ranked; see `everhash.index.ways`."""
 TEXT_CHARACTERS = 256
 """Characters of a text that entries are looked for by."""

@@ -15,6 +15,7 @@ from everhash.index.cells import Cells, unit
 from everhash.index.features import Pages, StoredFeatures
 from everhash.index.likeness import Likeness
 from everhash.kernels.likeness import reference
+from everhash.wire.options import WAYS
 
 Floats = NDArray[np.float32]
 D = 40
@@ -240,7 +241,7 @@ def test_an_empty_index_gives_the_same_shapes_by_every_way() -> None:
             getattr(index.search(Q, 7, by, exact=exact), name).shape
             for name in ("ids", "scores", "likeness", "labels", "guesses", "counts")
         )
-        for by in ("meaning", "likeness", "auto", "asymmetric", "hamming")
+        for by in WAYS
         for exact in (False, True)
     }
     assert len({*shapes.values()}) == 1, shapes

@@ -98,7 +98,7 @@ def _width(index: Index) -> int:
 def test_an_entry_without_features_has_its_own_labels_for_certain(digits: Stream) -> None:
     index = filled(digits, keep_features="none")
     names = [20, 7, 450]
-    found = index.search_like(names, 500)
+    found = index.search_like(names, 500, "meaning")
     guess = index.get([450])[0].guess
     chances: list[dict[Any, float]] = [{int(digits.y[20] % 9): 1}, {3: 0.5, 8: 0.5}, {guess: 1}]
     trust = OnlineHasher.trust_.__get__(index.hasher)
@@ -124,7 +124,7 @@ def test_entries_of_its_label_are_best_for_a_labelled_one(digits: Stream) -> Non
     assert set(only.ids[0]) <= {1, 2, 3, 4}
 
 
-@pytest.mark.parametrize("by", ["meaning", "auto", "asymmetric"])
+@pytest.mark.parametrize("by", ["relevance", "meaning", "asymmetric"])
 @pytest.mark.parametrize("keep", ["all", "unlabelled", "none"])
 def test_both_kinds_at_once_are_each_alone(digits: Stream, keep: str, by: str) -> None:
     index = filled(digits, keep_features=keep)

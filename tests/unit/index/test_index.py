@@ -24,7 +24,7 @@ from everhash.errors import (
 from everhash.index import index as searching
 from everhash.index import labels
 from everhash.index.ways import prepare
-from everhash.index.ways.query import EntryQuery, Query
+from everhash.index.ways.query import Query
 from everhash.index.ways.way import Way
 from everhash.wire.options import RECALL, WAYS
 from tests.conftest import Stream
@@ -68,14 +68,6 @@ def test_every_way_of_searching_is_told_the_recall(
         index.search_radius(digits.X[:2], 0.5, by)
         assert told == [RECALL, 0.5, RECALL, 1, 1]
         told.clear()
-
-
-def test_some_of_the_queries_keep_the_recall(index: Index, digits: Stream) -> None:
-    for query in (
-        Query(index, digits.X[:3], exact=False, recall=0.7),
-        EntryQuery(index, np.array([4, 7, 9]), exact=False, recall=0.7),
-    ):
-        assert query.part(np.array([True, False, True])).recall == 0.7
 
 
 def fingerprint(index: Index, X: np.ndarray) -> tuple[Any, ...]:
@@ -126,7 +118,7 @@ BAD_CALLS: dict[str, tuple[Any, type[Exception]]] = {
         lambda i, X: i.search(i.hasher.encode(X[:1]), 1, "likeness"),
         OptionError,
     ),
-    "auto for codes": (lambda i, X: i.search(i.hasher.encode(X[:1]), 1, "auto"), OptionError),
+    "relevance for codes": (lambda i, X: i.search(i.hasher.encode(X[:1]), 1), OptionError),
 }
 
 
@@ -217,7 +209,7 @@ def test_labelled_entries_rank_by_the_newest_mapping(hasher: OnlineHasher, digit
     nearest = np.array(hasher.labels_)[far.argmin(axis=1)]
     by_code = index.search(digits.X[:50], 1, "asymmetric")
     np.testing.assert_array_equal(by_code.labels[:, 0].astype(int), nearest)
-    found = index.search(digits.X[:50], 1)
+    found = index.search(digits.X[:50], 1, "meaning")
     np.testing.assert_array_equal(found.labels[:, 0].astype(int), hasher.predict(digits.X[:50]))
     chances, novelty = hasher.posterior(digits.X[:50])
     np.testing.assert_array_equal(found.scores[:, 0], chances.max(axis=1))

@@ -5,14 +5,14 @@ A new one is a file here with a `Way`, and a line below; docs/architecture.md sa
 
 from __future__ import annotations
 
-from everhash.index.ways.auto import ByAuto
 from everhash.index.ways.codes import ByAsymmetric, ByHamming
 from everhash.index.ways.likeness import ByLikeness
 from everhash.index.ways.meaning import ByMeaning
 from everhash.index.ways.query import Query
+from everhash.index.ways.relevance import ByRelevance
 from everhash.index.ways.way import Way
 
-WAYS = {way.name: way for way in (ByMeaning, ByLikeness, ByAuto, ByAsymmetric, ByHamming)}
+WAYS = {way.name: way for way in (ByRelevance, ByMeaning, ByLikeness, ByAsymmetric, ByHamming)}
 
 
 def prepare(by: str, query: Query) -> Way:

@@ -50,12 +50,13 @@ class ByLikeness(Way):
 
     name: ClassVar = "likeness"
 
-    def __init__(self, query: Query) -> None:
-        self._entries, self._rows, self._exact = query.entries, query.rows, query.exact
+    def __init__(self, query: Query, rows: Floats | None = None) -> None:
+        self._rows = query.rows if rows is None else rows
+        self._entries, self._exact = query.entries, query.exact
         self._recall = query.recall
         self.novelty = query.novelty
-        self._units = unit(query.rows)
-        self._codes = LikenessOf(query.entries, query.rows)
+        self._units = unit(self._rows)
+        self._codes = LikenessOf(query.entries, self._rows)
 
     def nearest(self, k: int, scope: Scope) -> Found:
         """See `Way.nearest`."""

@@ -53,6 +53,30 @@ class ByMeaning(Way):
         found = self._among(scope.places_in(self._entries), None, scope.labels, least=r)
         return self._measured(found)
 
+    def of(self, places: Counts, labels: Counts | None) -> tuple[Floats, Counts]:
+        """Return (q, m) scores of entries of each query's own, and the labels they are found by."""
+        scores = np.full(places.shape, np.nan, np.float32)
+        best, there = np.full(places.shape, -1), places >= 0
+        rows, mine = np.nonzero(there)[0], places[there]
+        at, numbers = self._entries.label_pairs(mine)
+        if labels is not None:
+            at, numbers = _only(labels, at, numbers)
+        guesses = self._entries.guess_column[mine]
+        shares = np.zeros(len(mine), np.float32)
+        taken = guesses >= 0
+        shares[taken] = self._probabilities[rows[taken], guesses[taken]]
+        shares *= self._trust_in(mine)
+        scores[there], best[there] = _best(
+            shares, at, numbers, self._probabilities[rows[at], numbers]
+        )
+        return scores, best
+
+    def _trust_in(self, places: Counts) -> Floats:
+        """Return how far entries may be trusted to have the labels they are taken for."""
+        distances = self._entries.distance_column[places]
+        trust: Floats = self._trust[np.minimum(distances, len(self._trust) - 1)]
+        return trust
+
     def _measured(self, found: Found) -> Found:
         """Replace estimates of likeness by cosines, and order equal probabilities by them."""
         if self._entries.keep_features != "all" or found.places.size == 0:
@@ -102,18 +126,14 @@ class ByMeaning(Way):
         """Rank a given set of entries by computing every score; only these labels count."""
         at, numbers = self._entries.label_pairs(places)
         if labels is not None:
-            wanted = np.isin(numbers, labels)
-            at, numbers = at[wanted], numbers[wanted]
+            at, numbers = _only(labels, at, numbers)
         guesses = self._entries.guess_column[places]
-        trust = self._trust[np.minimum(self._entries.distance_column[places], len(self._trust) - 1)]
-        found = []
+        trust, taken, found = self._trust_in(places), guesses >= 0, []
         for row in range(len(self._rows)) if rows is None else rows:
             shares = self._probabilities[row]
-            scores, best = np.zeros(len(places), np.float32), np.full(len(places), -1)
-            taken = guesses >= 0
+            scores = np.zeros(len(places), np.float32)
             scores[taken] = shares[guesses[taken]] * trust[taken]
-            order = np.lexsort((-numbers, shares[numbers]))  # the best label of an entry comes last
-            scores[at[order]], best[at[order]] = shares[numbers[order]], numbers[order]
+            scores, best = _best(scores, at, numbers, shares[numbers])
             likeness = self._likeness_to(row, places)
             near = scores >= least
             kept = (scores[near], likeness[near], places[near], best[near])
@@ -151,3 +171,16 @@ class ByMeaning(Way):
         finally:
             self._exact = exact
         return np.sort(found.places[0])
+
+
+def _only(labels: Counts, at: Counts, numbers: Counts) -> tuple[Counts, Counts]:
+    """Leave only these labels to entries."""
+    wanted = np.isin(numbers, labels)
+    return at[wanted], numbers[wanted]
+
+
+def _best(scores: Floats, at: Counts, numbers: Counts, shares: Floats) -> tuple[Floats, Counts]:
+    """Return the scores of entries with their best labels instead, and these; -1 for none."""
+    best, order = np.full(len(scores), -1), np.lexsort((-numbers, shares))
+    scores[at[order]], best[at[order]] = shares[order], numbers[order]
+    return scores, best

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from everhash.codes import Codes
 from everhash.errors import OptionError
-from everhash.index.arrays import Bools, Counts, Floats
+from everhash.index.arrays import Counts, Floats
 from everhash.index.entry_query import codes_of, probabilities_of, rows_of
 from everhash.index.hasher import n_features_of, posterior_of
 from everhash.index.queries import EncodedQueries
@@ -73,15 +73,6 @@ class Query:
         entries = self.entries
         return EncodedQueries.of(X, entries.hasher, entries.mapping, by, entries.coding)
 
-    def part(self, chosen: Bools) -> Self:
-        """Return some of the queries."""
-        part = object.__new__(type(self))
-        vars(part).update(vars(self))
-        part._rows = self.likeness_rows[chosen]
-        if "posterior" in vars(self):
-            vars(part)["posterior"] = Posterior(*(column[chosen] for column in self.posterior))
-        return part
-
 
 class EntryQuery(Query):
     """Entries as queries: by their features if they are kept, else by their labels and bits."""
@@ -120,9 +111,3 @@ class EntryQuery(Query):
         """The rows that likeness is estimated for; zeros, like nothing, without features."""
         assert self._rows is not None  # noqa: S101 - set by the constructor
         return self._rows
-
-    def part(self, chosen: Bools) -> Self:
-        """Return some of the queries."""
-        part = super().part(chosen)
-        part._places, part._known = self._places[chosen], self._known[chosen]
-        return part

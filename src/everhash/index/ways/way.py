@@ -69,6 +69,12 @@ class Found(NamedTuple):
             places[i, part], numbers[i, part] = row.places[0], row.numbers[0]
         return cls(scores, likeness, places, numbers)
 
+    @classmethod
+    def beside(cls, one: Found, other: Found) -> Found:
+        """Return the columns of two tables of the same queries side by side."""
+        columns: Any = zip(one, other, strict=True)
+        return cls._make(np.concatenate(pair, axis=1) for pair in columns)
+
     def widened(self, k: int) -> Found:
         """Return the table with k columns at least."""
         if self.places.shape[1] >= k:

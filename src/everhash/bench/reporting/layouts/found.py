@@ -13,20 +13,18 @@ from everhash.bench.reporting.tables import NOTHING, Table
 from everhash.bench.task import Row
 
 FIGURES = {"first": "first right", "ten": "right among ten", "map": "mAP"}
-CHOOSING = (0, 1)
-"""Seeds by which the rule of "auto" was chosen; the others tell how good it is."""
 MEASURED = (
     "First right: share of queries whose first answer has their label. Right among ten: mean "
     "share of the first ten answers that have it. mAP: of the whole ranking, averaged over all "
     "orders of tied entries. Each is the mean over seeds, ± its 95 % confidence interval "
     "(Student's t). `cosine` is FAISS IndexFlatIP on the same float32 rows at unit length; "
     "`logistic` is batch logistic regression on all labelled rows at once, its C chosen in its "
-    "favour."
+    "favour. The trees that judge relevance have learned from these sets; "
+    "[relevance](relevance.md) shows how they fare on a set that they have not seen."
 )
 BARE = (
     "Labels are learned by `learn`, from rows that are not kept; entries are other rows, added "
-    "without a label. By meaning they are ranked by how probably they have the label of the query, "
-    "equal ones by likeness."
+    "without a label."
 )
 MIXED = (
     "A quarter of the labels is never learned; their entries have no label, and 30% of the others "
@@ -41,14 +39,6 @@ SAME = (
 CODES = (
     "mAP of labels never learned by likeness codes alone, without features: one bit a dimension. "
     "Among: only entries without labels are ranked. All: every entry is."
-)
-RULES = (
-    "How `auto` chooses between meaning and likeness. Novelty: by likeness if a query is more "
-    "novel than this share of the rows that came. Nearest: by likeness if it is more novel than "
-    "that, and its nearest entry has no label. The figures are the worst over data sets of what "
-    "is lost to the better of meaning and likeness, whichever that is on the set: on mixed "
-    "queries by the seeds it is chosen by (0 and 1) and by the others, and on queries of learned "
-    "labels only (the runs above)."
 )
 Values = Callable[[Row], float | None]
 
@@ -95,54 +85,50 @@ def unseen(rows: Sequence[Row]) -> Iterator[ReportPart]:
 
 
 def every(rows: Sequence[Row]) -> Iterator[ReportPart]:
-    """Yield all of it, and the rules by which "auto" could choose."""
+    """Yield all of it."""
     layouts = {"unlabelled": unlabelled, "strict": strict, "unseen": unseen}
     parts = {name: [row for row in rows if row["protocol"] == name] for name in layouts}
     for name, layout in layouts.items():
         yield from layout(parts[name]) if parts[name] else ()
-    if parts["unseen"]:
-        yield Heading(2, "How auto chooses")
-        used = ", ".join(sorted({f"{row['threshold']:g}" for row in rows}))
-        yield f"{RULES} In these runs `auto` chose by the nearest, above novelty {used}."
-        yield _rules(parts["unseen"], parts["unlabelled"])
 
 
 def _summary(rows: Sequence[Row]) -> Table:
-    """Return one line a data set: meaning beside cosine and the classifier."""
+    """Return one line a data set: relevance beside meaning, cosine and the classifier."""
     lines = []
     for block in blocks(rows):
         cells = [
             " / ".join(_mean(block, "ways", way, figure) for figure in FIGURES)
-            for way in ("meaning", "cosine")
+            for way in ("relevance", "meaning", "cosine")
         ]
         classifier = _mean(block, "ways", "logistic", "first")
-        share = _average(block, _pick("ways", "meaning", "first")) / _average(
+        share = _average(block, _pick("ways", "relevance", "first")) / _average(
             block, _pick("ways", "logistic", "first")
         )
         lines.append((block[0]["dataset"], *cells, classifier, f"{share:.3f}"))
     head = (
         "first / among ten / mAP",
+        "relevance",
         "meaning",
         "cosine",
         "logistic, first",
-        "meaning's share of it",
+        "relevance's share of it",
     )
     return Table(head, tuple(lines))
 
 
 def _beaten(rows: Sequence[Row]) -> Iterator[ReportPart]:
-    """Yield where cosine or the classifier is better than a search by meaning."""
+    """Yield where cosine or the classifier is better than a search by relevance, the default."""
     found = []
     for block in blocks(rows):
         for way in ("cosine", "logistic"):
             for figure, title in FIGURES.items():
-                theirs, ours = (_mean(block, "ways", name, figure) for name in (way, "meaning"))
+                theirs, ours = (_mean(block, "ways", name, figure) for name in (way, "relevance"))
                 if theirs != NOTHING and theirs > ours:
                     found.append(
                         f"`{way}`, {block[0]['dataset']}, {title}: {theirs} against {ours}"
                     )
     if not found:
-        yield "Neither `cosine` nor `logistic` is better than `meaning` anywhere in this table."
+        yield "Neither `cosine` nor `logistic` is better than `relevance` anywhere in this table."
         return
     yield "**Where what people use instead is better:**"
     yield Bullets(tuple(found))
@@ -187,31 +173,6 @@ def _codes(rows: Sequence[Row]) -> Table:
         lines.append((block[0]["dataset"], *cells))
     head = ("data", "among: codes", "cosine", "share", "all: codes", "cosine", "share")
     return Table(head, tuple(lines))
-
-
-def _rules(mixed: Sequence[Row], learned: Sequence[Row]) -> Table:
-    """Return what each rule loses to the better way, at worst over data sets."""
-    chosen_by = [row for row in mixed if row["seed"] in CHOOSING]
-    others = [row for row in mixed if row["seed"] not in CHOOSING]
-    columns = [
-        (f"{name}, {title}", rows, figure)
-        for name, rows in (("choosing", chosen_by), ("others", others), ("learned", learned))
-        for figure, title in FIGURES.items()
-        if rows
-    ]
-    lines = tuple(
-        (rule, *(f"{_loss(rows, rule, figure):+.3f}" for _, rows, figure in columns))
-        for rule in mixed[0]["choices"]
-    )
-    return Table(("rule", *(title for title, _, _ in columns)), lines)
-
-
-def _loss(rows: Sequence[Row], rule: str, figure: str) -> float:
-    return min(
-        _average(block, _pick("choices", rule, figure))
-        - max(_average(block, _pick("ways", way, figure)) for way in ("meaning", "likeness"))
-        for block in blocks(rows)
-    )
 
 
 def _pick(*keys: str) -> Values:
