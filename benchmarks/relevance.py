@@ -264,11 +264,13 @@ def page(found: list[Compared], seeds: int) -> str:
         f"{one.gap[0]:+.3f} / {one.gap[1]:+.3f} | {one.error:+.3f} |"
         for one in found
     ]
-    return f"""# Relevance on sets that it has not seen
+    return f"""<!-- made by: {HOW} -->
+# Relevance on sets that it has not seen
 
 A search by relevance, the default, judges what was found by meaning and by likeness with boosted
 trees. They have learned from the sets of this page; here each set is searched with trees that have
-learned from the other six alone. `{HOW}` makes this page, on a machine with
+learned from the other six alone.
+
 {describe_machine()}. Seeds: 0 to {seeds - 1}; {QUERIES} queries a seed at most.
 
 Situations: labelled + unlabelled rows of each label; half of the labels unknown, with
