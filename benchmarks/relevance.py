@@ -23,7 +23,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 import everhash
 from everhash.bench import datasets
 from everhash.bench.machine import describe_machine
-from everhash.index.relevance import FILE, Pairs, features
+from everhash.index.relevance import FILE, RISING, Pairs, features
 from everhash.index.ways.query import Query
 from everhash.index.ways.relevance import ByRelevance
 from everhash.index.ways.way import Scope
@@ -52,8 +52,6 @@ HOW = "python benchmarks/relevance.py --out docs/results"
 OTHERS = ("likeness", "meaning")
 BY = (*OTHERS, "relevance")
 K = 10
-RISING = {0, 4}
-"""Features that relevance rises with: the probability by meaning, and the cosine."""
 TREES: dict[str, Any] = {
     "max_iter": 120,
     "max_leaf_nodes": 16,

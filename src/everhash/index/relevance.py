@@ -26,6 +26,8 @@ LEAST = np.float32(1e-5)
 ALIKE = np.float32(1e-3)
 """Added to how far the nearest entry is, as that may be the query itself."""
 FEATURES = 11
+RISING = (0, 4)
+"""Features that relevance rises with: the probability by meaning, and the cosine."""
 AT_ONCE = 100_000
 """Pairs described at a time. Bounds memory; results do not depend on it."""
 FILE = Path(__file__).with_suffix(".safetensors")
@@ -97,30 +99,41 @@ def features(pairs: Pairs) -> Floats:
     def nearest(column: NDArray[Any]) -> NDArray[Any]:
         return np.take_along_axis(column, near, axis=1)
 
-    close, weights = nearest(cosines), nearest(there)
-    counts = np.maximum(1, weights.sum(axis=1, keepdims=True))
+    close = nearest(cosines)
+    counts = np.maximum(1, nearest(there).sum(axis=1, keepdims=True))
     best, last = close[:, :1], np.take_along_axis(close, counts - 1, axis=1)
     scale = np.maximum(best - last, LEAST)
-    own = nearest(pairs.own)
-    agree = (pairs.own[:, :, None] == own[:, None]) & (own >= 0)[:, None] & weights[:, None]
-    agree &= pairs.places[:, :, None] != nearest(pairs.places)[:, None]
     columns = (
         _log(meaning),
         known,
         _log(meaning.max(axis=1, keepdims=True)),
-        _log(nearest(meaning)[:, :1]),
-        (cosines - best) / scale,
-        scale / (1 - best + ALIKE),
-        (np.take_along_axis(cosines, first, axis=1) - best) / scale,
-        (nearest(known) & weights).sum(axis=1, keepdims=True) / counts,
-        (nearest(meaning) * weights).sum(axis=1, keepdims=True) / counts,
-        agree.sum(axis=2) / counts,
+        _log(nearest(meaning)[:, :1]),  # of the nearest entry
+        (cosines - best) / scale,  # how much nearer the nearest is
+        scale / (1 - best + ALIKE),  # how far the nearest stand out
+        (np.take_along_axis(cosines, first, axis=1) - best) / scale,  # of the likeliest entry
+        nearest(known).sum(axis=1, keepdims=True) / counts,
+        nearest(meaning).sum(axis=1, keepdims=True) / counts,
+        _agreeing(pairs, nearest(pairs.own), nearest(pairs.places)) / counts,
         np.full((1, 1), np.log(max(1.0, pairs.rows_a_label))),
     )
     out = np.empty((*there.shape, FEATURES), np.float32)
     for number, column in enumerate(columns):
         out[:, :, number] = column
     return out
+
+
+def _agreeing(pairs: Pairs, near: Counts, places: Counts) -> Counts:
+    """Return (q, m) how many of the nearest others have an entry's label, or are taken for it.
+
+    Args:
+        pairs: of which.
+        near: (q, n) the labels of the nearest.
+        places: (q, n) and which they are.
+    """
+    same = (pairs.own[:, :, None] == near[:, None]) & ((near >= 0) & (places >= 0))[:, None]
+    same &= pairs.places[:, :, None] != places[:, None]
+    agreeing: Counts = same.sum(axis=2)
+    return agreeing
 
 
 def _log(probabilities: NDArray[Any]) -> Floats:
