@@ -100,7 +100,7 @@ def test_others_have_their_turn_in_between(
     large = np.repeat(QUERIES, 27, axis=0).tolist()  # ten seconds
     with ThreadPoolExecutor(1) as pool:
         asking = pool.submit(served.post, "/search", {"rows": large})
-        until(lambda: len(slow.parts) >= 2)
+        until(lambda: len(slow.parts) >= 4)
         for _ in range(5):
             assert served.post("/search", {"rows": [large[0]]}).status_code == 200
         assert not asking.done()
