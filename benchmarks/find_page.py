@@ -37,6 +37,7 @@ CALL = (
     "classifiers of 1,000 labels), and the difference."
 )
 FAMILIES = {
+    "relevance": ("everhash, relevance (the default)", "#d35fa5"),
     "meaning": ("everhash, meaning", "#c0392b"),
     "meaning, features=0": ("everhash, meaning, features=0", "#e67e22"),
     "likeness": ("everhash, likeness", "#8e44ad"),

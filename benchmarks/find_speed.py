@@ -65,7 +65,7 @@ WEIGHED = 20_000
 
 
 def race_all(args: Namespace) -> None:
-    """Race meaning and likeness against FAISS, at each number of entries."""
+    """Race relevance, meaning and likeness against FAISS, at each number of entries."""
     for entries in args.entries:
         with tempfile.TemporaryDirectory() as folder:
             _race(args, entries, Path(folder))
@@ -88,7 +88,7 @@ def _race(args: Namespace, entries: int, folder: Path) -> None:
         faiss.omp_set_num_threads(1)
     usual.wait()
     linear.wait()
-    ours = {"meaning": by(usual, "meaning"), "likeness": by(usual, "likeness")}
+    ours = {way: by(usual, way) for way in ("relevance", "meaning", "likeness")}
     ours |= {"meaning, features=0": by(linear, "meaning")}
     asked, wanted = rows.draw(QUERIES)
     write("race", entries, _raced(args, ours | searches(made), asked, wanted, np.concatenate(true)))
