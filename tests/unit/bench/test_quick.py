@@ -38,8 +38,8 @@ def test_the_table_of_the_readme_is_that_of_the_rows(rows: list[Row]) -> None:
     lines = re.findall(r"^\| (.*?), .*?\| (.*?) \| (.*?) \| (.*?) \|", text(), re.MULTILINE)
     table = {NAMES[name]: cells for name, *cells in lines if name in NAMES}
     assert set(table) == set(NAMES.values())
-    for dataset, (meaning, cosine, logistic) in table.items():
-        for way, cell in (("meaning", meaning), ("cosine", cosine)):
+    for dataset, (default, cosine, logistic) in table.items():
+        for way, cell in (("relevance", default), ("cosine", cosine)):
             both = " / ".join(mean(rows, dataset, way, figure) for figure in ("first", "ten"))
             assert cell.replace("*", "") == both, f"{dataset}, {way}"
         assert logistic.replace("*", "") == mean(rows, dataset, "logistic", "first"), dataset
