@@ -13,7 +13,7 @@ from everhash.learn.options import auto_labels_per_cycle
 BITS, FEATURES = 32, 1000
 MOST_SUMS = 2**31
 """Bytes of sums beyond which the exact learner is not advised: our choice, not a measurement."""
-FLAT_ROWS_A_MILLISECOND = 13_000
+FLAT_ROWS_A_MILLISECOND = 17_600
 """Rows of 384 features that FAISS IndexFlatIP scans in a millisecond, one query at a time: 67
 queries a second at 200,000 (`python benchmarks/find_speed.py`, docs/results/find_speed.md)."""
 
@@ -125,17 +125,17 @@ def consider(labels: int, rows: int | None) -> tuple[str, ...]:
             "it for what it learns from labels, not for speed"
         )
     if rows is not None and labels < FEW_LABELS and rows < 5 * labels:
-        # `python benchmarks/few_rows.py`: first answers right, meaning against cosine
+        # `python benchmarks/few_rows.py`: first answers right, cosine against the default
         found.append(
             "with few labels and fewer than 5 rows of each, cosine finds more: .651 of answers "
-            "against .533 with 2 rows of each of 10 labels (CIFAR-10 CNN); with 5 it is .723 "
-            "against .776, and with 2 rows of each of 150 labels .734 against .755 (CLINC150)"
+            "against .590 with 2 rows of each of 10 labels (CIFAR-10 CNN); with 5 it is .723 "
+            "against .777, and with 2 rows of each of 150 labels .734 against .758 (CLINC150)"
         )
     # `everhash bench run found`, docs/results/found.md: first answers right, all rows at once
     found.append(
         "if all rows are there at once and only their labels are asked for, logistic regression "
-        "does as well or better: .937 of first answers against .915 (CLINC150), .798 against .777 "
-        "(Caltech-256), .889 against .887 (CIFAR-10 CNN)"
+        "does about as well or better: .937 of first answers against .927 (CLINC150), .798 "
+        "against .785 (Caltech-256), .889 against .891 (CIFAR-10 CNN)"
     )
     # `everhash bench run unseen`, docs/results/unseen.md
     found.append(

@@ -56,11 +56,11 @@ def test_learners_are_those_of_table_2() -> None:
     [("clinc150", "CLINC150"), ("caltech256-cnn", "Caltech-256"), ("cifar10-cnn", "CIFAR-10 CNN")],
 )
 def test_what_logistic_regression_finds_is_on_its_page(data: str, name: str) -> None:
-    meaning, _, logistic, _ = cells("results/found.md", data, "Labels learned")
+    default, _, _, logistic, _ = cells("results/found.md", data, "Labels learned")
     told = " ".join(TOLD.split())
     assert re.search(
         rf"{re.escape(logistic)}( of first answers)? against "
-        rf"{re.escape(meaning.partition(' ')[0])} \({name}\)",
+        rf"{re.escape(default.partition(' ')[0])} \({name}\)",
         told,
     )
 
@@ -81,11 +81,11 @@ def test_likeness_codes_keep_what_their_page_says() -> None:
 def test_few_rows_are_on_their_page() -> None:
     images = cells("results.md", "CIFAR-10 CNN, 10 labels", "With few rows")
     intents = cells("results.md", "CLINC150, 150 labels", "With few rows")
-    (two, cosine_two), (five, cosine_five) = (images[i].split(" / ") for i in (1, 2))
-    meaning, cosine = intents[1].split(" / ")
+    (two, _, cosine_two), (five, _, cosine_five) = (images[i].split(" / ") for i in (1, 2))
+    default, _, cosine = intents[1].split(" / ")
     assert f"{cosine_two} of answers against {two} with 2 rows of each of 10 labels" in TOLD
     assert f"with 5 it is {cosine_five} against {five}" in TOLD
-    assert f"of 150 labels {cosine} against {meaning} (CLINC150)" in TOLD
+    assert f"of 150 labels {cosine} against {default} (CLINC150)" in TOLD
 
 
 def test_costs_of_a_row_and_of_a_scan_are_on_their_pages() -> None:
