@@ -13,8 +13,8 @@ from everhash.learn.options import auto_labels_per_cycle
 BITS, FEATURES = 32, 1000
 MOST_SUMS = 2**31
 """Bytes of sums beyond which the exact learner is not advised: our choice, not a measurement."""
-FLAT_ROWS_A_MILLISECOND = 17_600
-"""Rows of 384 features that FAISS IndexFlatIP scans in a millisecond, one query at a time: 67
+FLAT_ROWS_A_MILLISECOND = 17_500
+"""Rows of 384 features that FAISS IndexFlatIP scans in a millisecond, one query at a time: 88
 queries a second at 200,000 (`python benchmarks/find_speed.py`, docs/results/find_speed.md)."""
 
 
