@@ -147,7 +147,7 @@ def test_paper_setting_is_the_seed_and_nothing_else() -> None:
         "learner": "sgd",
         "features": 1000,
         "publish": 1.5,
-        "learn_unlabelled": False,
+        "learn_unlabelled": "auto",
         "step": 0.5,
         "loss": "hinge",
         "average": False,

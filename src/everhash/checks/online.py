@@ -39,7 +39,7 @@ def mixed_labels(stream: Stream) -> list[Any]:
 def learns_unlabelled(hasher: StreamHasher) -> bool:
     """Whether rows without labels teach the hasher something."""
     blind = isinstance(hasher, Method) and not hasher.about.supervised
-    return blind or bool(getattr(hasher, "learn_unlabelled", False))
+    return blind or getattr(hasher, "learn_unlabelled", False) is True
 
 
 def check_batch_boundaries(make: Make, stream: Stream) -> None:

@@ -26,11 +26,11 @@ from everhash.errors import (
     UnknownNameError,
 )
 from everhash.learn.exact import ExactLearner
-from everhash.learn.exact_file import square, triangle
 from everhash.learn.following import FollowingLearner, learner_of
 from everhash.learn.hasher import OnlineHasher
 from everhash.learn.rotated_view import GRID
 from everhash.learn.split_sums import SplitSums
+from everhash.learn.triangles import square, triangle
 from everhash.peers.model_file import hasher_from_bytes
 from everhash.store.parts import DAMAGED, Arrays, PartKey, about_of, pack
 from everhash.store.store import Store

@@ -17,6 +17,7 @@ from everhash.collection.learning import (
     announced,
     can_forget,
     codeword_lesson,
+    helped_by_unlabelled,
     learned_again,
     new_labels,
     refuse_new,
@@ -107,6 +108,9 @@ class LabelCalls(Writing):
         changes = call.begin()
         study(hasher, changes, old)
         index.clear_labels(places)
+        if teach and old is not None and helped_by_unlabelled(hasher):
+            kept = index.with_features(places)
+            study(hasher, changes, Lesson(index.features_at(kept), NO_LABELS, places=kept))
         if hasher.assigns_codewords:
             changes.codes_gained = places
         changes.changes.append(LabelChange.clearing(places))
@@ -204,6 +208,7 @@ class LabelCalls(Writing):
                 _note(changes, index, places[some], taught=flag)
 
 
+NO_LABELS = Labels([], np.empty(0, np.int64), np.empty(0, np.int64))
 ONLY_CHANGE = "{option teach=False} changes the label only"
 
 

@@ -62,12 +62,13 @@ def learned(hasher: StreamHasher) -> dict[str, Any] | None:
     """Return how much and how well the hasher has learned; None where it does not measure that."""
     if not isinstance(hasher, OnlineHasher) or hasher.accuracy_ is None:
         return None
-    rows, accuracy, log_loss, temperature = hasher.accuracy_
+    rows, accuracy, latest, log_loss, temperature = hasher.accuracy_
     return {
         "rows": hasher.rows_,
         "published_rows": hasher.published_rows_,
         "scored_rows": rows,
         "accuracy": accuracy,
+        "accuracy_now": latest,
         "log_loss": log_loss,
         "temperature": temperature,
     }

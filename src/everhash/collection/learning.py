@@ -118,13 +118,13 @@ def labels_of(index: Index, places: Counts) -> Labels:
 def taught_lesson(index: Index, places: Counts) -> Lesson | None:
     """Return what the entries at these places have taught, to be forgotten; None if nothing.
 
-    Raises if a row that was learned is not kept: it could not be forgotten.
+    Raises if a row that was learned is not kept: it could not be forgotten. Entries without a label
+    have taught too, where such rows help (`learn_unlabelled`); those whose features are not kept
+    go on helping.
     """
     if not can_forget(index.hasher):  # type: ignore[arg-type]
         return None
     taught = np.sort(places[index.taught_column[places]])
-    if len(taught) == 0:
-        return None
     kept = index.with_features(taught)
     if len(kept) < len(taught):
         name = index.names_at(np.setdiff1d(taught, kept)[:1]).tolist()[0]
@@ -133,7 +133,16 @@ def taught_lesson(index: Index, places: Counts) -> Lesson | None:
             "taught cannot be unlearned",
             hint="{option teach=False} changes the entry and leaves what was learned",
         )
+    if helped_by_unlabelled(index.hasher):
+        taught = np.union1d(taught, index.with_features(index.coded_among(places)))
+    if len(taught) == 0:
+        return None
     return Lesson(index.features_at(taught), labels_of(index, taught), True, taught)
+
+
+def helped_by_unlabelled(hasher: object) -> bool:
+    """Whether rows without a label help a hasher."""
+    return isinstance(hasher, OnlineHasher) and hasher.learn_unlabelled == "auto"
 
 
 def learned_again(index: Index, places: Counts) -> Lesson | None:

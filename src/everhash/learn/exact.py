@@ -6,12 +6,16 @@ having target 0. That is ridge regression, and its solution needs nothing but su
 
     W_c = sum over labels y of c of  word_y a_y'
 
+How likely labels are is said by other scores, made of the same sums (see `pool`).
+
 What is served changes only at certain rows of the stream, so that nothing goes stale in between:
-  * All labels are solved, and a penalty is chosen, when rows have grown by the factor `publish`.
+  * All labels are solved, and a penalty is chosen, when rows have grown by the factor `publish`,
+    and while few have labels also when those without have grown by half.
   * In between, a label that is new or has doubled is solved alone, with the inverse of the last
-    publication. That has not seen its new rows; without them its scores would have no bound. Their
-    sum is taken for a share f of the label's own: (Gc + l I + f r r' / n)^-1 r, which is
-    a / (1 + f r'a / n) with a = (Gc + l I)^-1 r (Sherman and Morrison, 1950).
+    publication; how likely it is follows as soon as it has grown by a fifth. That inverse has not
+    seen its new rows; without them its scores would have no bound. Their sum is taken for a share f
+    of the label's own: (Gc + l I + f r r' / n)^-1 r, which is a / (1 + f r'a / n) with
+    a = (Gc + l I)^-1 r (Sherman and Morrison, 1950).
 
 Rows are scored before they are learned (see `record`), by what is served at that moment.
 """
@@ -27,17 +31,21 @@ from numpy.typing import NDArray
 from everhash.errors import OptionError
 from everhash.learn.blas import one_thread
 from everhash.learn.growing import GrowingArray
+from everhash.learn.mixture import memberships
 from everhash.learn.options import Options
+from everhash.learn.pool import RIDGE_ALONE, Hints, make_pool, usual_rows
 from everhash.learn.record import Record
-from everhash.learn.ridge import MIDDLE, Inverse
+from everhash.learn.ridge import MIDDLE, Inverse, Moments
 from everhash.learn.rotated_view import Rotated
 from everhash.learn.row_memory import FIRST_ROWS, RowMemory
 from everhash.learn.served_functions import ServedFunctions
 from everhash.learn.sums import on_grid
+from everhash.learn.unlabelled import MOST, Unlabelled
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Counts = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 BLOCK = 4096
 """Rows seen at a time. Bounds memory; results do not depend on it."""
@@ -45,10 +53,15 @@ SEARCH_AGAIN = 4
 """The penalty is chosen anew when rows have grown by this factor."""
 DOUBLED = 2
 """A label that has grown by this factor is solved alone."""
-
-
+GROWN = 1.2
+"""A label that has grown by this factor is judged by its new rows too."""
 OFTEN = 1.2
 """The factor while rows are few: solving is cheap then, and every row matters."""
+HELPING = 20
+"""Rows of a usual label from which on rows without a label no longer help to place its mean."""
+MORE, SOME = 1.5, 32
+"""All labels are solved again when rows without a label have grown by this factor, from so many
+on."""
 
 
 class Due(NamedTuple):
@@ -58,6 +71,8 @@ class Due(NamedTuple):
     label: int
     rows: int
     """Rows of the label by then."""
+    doubled: bool
+    """Whether its functions move, too."""
 
 
 class ExactLearner:
@@ -74,7 +89,8 @@ class ExactLearner:
         self, words: GrowingArray[np.int8], n_features: int, options: Options, seed: int
     ) -> None:
         view = Rotated.draw(np.zeros(n_features, np.float32), options.features, seed)
-        self.learns_unlabelled = options.learn_unlabelled
+        self.learns_unlabelled = options.learn_unlabelled is True
+        self.unlabelled = Unlabelled(n_features) if options.learn_unlabelled == "auto" else None
         self.memory = RowMemory(view)
         self.served = ServedFunctions(words, view, options.labels_per_cycle, seed)
         self.record = Record(options.bits)
@@ -90,7 +106,13 @@ class ExactLearner:
         self.penalty = MIDDLE
         self.mean = np.zeros(view.width - 1)
         self.inverse: Inverse | None = None
+        self.pool = RIDGE_ALONE
+        self.helped_by = 0
+        """Rows without a label that had come when all labels were last solved."""
+        self.judged: GrowingArray[np.int64] = GrowingArray((), np.int64)
+        """(n_labels,) rows of each label when it was last judged by them."""
         self._waiting: dict[int, tuple[Doubles, int]] = {}
+        self._judging: dict[int, tuple[Doubles, int]] = {}
 
     # What is served
 
@@ -119,10 +141,6 @@ class ExactLearner:
         """About how many bytes a label takes: its sum and its classifier."""
         return 8 * self.view.width
 
-    def scores(self, Z: Floats) -> Floats:
-        """Return (n, n_labels) scores of seen rows by the labels' own classifiers."""
-        return self.served.scores(Z)
-
     # Labels and cycles
 
     def open_cycle(self) -> None:
@@ -132,6 +150,7 @@ class ExactLearner:
     def meet(self, n_labels: int) -> None:
         """Make room for this many labels."""
         self.solved.grow_to(n_labels)
+        self.judged.grow_to(n_labels)
         self.published.grow_to(n_labels)
         self.served.meet(n_labels)
         self.memory.meet(n_labels)
@@ -142,14 +161,24 @@ class ExactLearner:
     @one_thread()
     def learn(self, X: Floats, rows: Counts, labels: Counts, options: Options) -> None:
         """Learn rows in order; `rows` and `labels` pair them with their labels' numbers."""
-        X, rows = self._that_count(X, rows)
+        counted = np.ones(len(X), np.bool_)
+        if not self.learns_unlabelled:
+            counted[:] = False
+            counted[rows] = True
         start = 0
         while start < len(X):
             later = slice(int(np.searchsorted(rows, start)), None)
-            due = self._until_publication(rows[later] - start, labels[later], options)
+            due = self._until_publication(
+                counted[start:], rows[later] - start, labels[later], options
+            )
             stop = min(start + due, start + BLOCK, len(X))
             inside = slice(*np.searchsorted(rows, (start, stop)))
-            self._take(X[start:stop], rows[inside] - start, labels[inside])
+            mine = counted[start:stop]
+            if mine.any():
+                numbers = np.cumsum(mine) - 1
+                self._take(X[start:stop][mine], numbers[rows[inside] - start], labels[inside])
+            if self.unlabelled is not None:
+                self.unlabelled.add(X[start:stop][~mine])
             if stop == start + due:
                 self._publish_in_time()
             start = stop
@@ -162,19 +191,30 @@ class ExactLearner:
         labelled, numbered = np.unique(rows, return_inverse=True)
         return (X if len(labelled) == len(X) else X[labelled]), numbered.astype(np.int64)
 
-    def _until_publication(self, rows: Counts, labels: Counts, options: Options) -> int:
-        """Return how many of the rows to come are learned before all labels are solved again."""
+    def _until_publication(
+        self, counted: Bools, rows: Counts, labels: Counts, options: Options
+    ) -> int:
+        """Return how many of the rows to come are taken before all labels are solved again."""
         n = self.memory.rows
         few = self.memory.few is not None and n < FIRST_ROWS
         growth = min(options.publish, OFTEN) if few else options.publish
         due = max(n + 1, int(np.ceil(self.published_rows * growth))) - n
-        due = min(due, FIRST_ROWS - n) if few else due
+        due = _after(counted, min(due, FIRST_ROWS - n) if few else due)
+        if self.unlabelled is not None and self._is_helped:
+            more = max(SOME, int(np.ceil(MORE * self.helped_by)))
+            due = min(due, _after(~counted, max(1, more - self.unlabelled.met)))
         known = np.flatnonzero(self.memory.counts.rows)
         if self.inverse is None and len(known) < 2 and len(labels):
             # there was nothing to tell apart; a second label changes that
             others = np.flatnonzero(labels != (known[0] if len(known) else labels[0]))
             due = min(due, int(rows[others[0]]) + 1) if len(others) else due
         return due
+
+    @property
+    def _is_helped(self) -> bool:
+        """Whether, as of the last publication, more rows without a label would help more."""
+        few = usual_rows(self.published.rows) < HELPING
+        return few and self.inverse is not None and self.helped_by < 2 * MOST
 
     def may_publish(self, n: int, options: Options) -> bool:
         """Whether learning n rows could publish, so that the products of all rows are needed."""
@@ -201,16 +241,20 @@ class ExactLearner:
 
     def _count(self, rows: Counts, labels: Counts) -> list[Due]:
         """Count labels row by row; return those that are to be solved, and when."""
-        counts, solved, dues = self.memory.counts.rows, self.solved.rows, []
+        counts, dues = self.memory.counts.rows, []
+        solved, judged = self.solved.rows, self.judged.rows
         if self.inverse is None:
             np.add.at(counts, labels, 1)
             return []
         for row, label in zip(rows.tolist(), labels.tolist(), strict=True):
             counts[label] = count = int(counts[label]) + 1
-            if count >= DOUBLED * solved[label]:
-                solved[label] = count
-                self.served.count_change(label)
-                dues.append(Due(row, label, count))
+            if count >= GROWN * judged[label]:
+                judged[label] = count
+                doubled = count >= DOUBLED * solved[label]
+                if doubled:
+                    solved[label] = count
+                    self.served.count_change(label)
+                dues.append(Due(row, label, count, bool(doubled)))
         return dues
 
     def _score(self, Z: Floats, sampled: Counts, rows: Counts, labels: Counts) -> None:
@@ -220,31 +264,48 @@ class ExactLearner:
         scored, which = np.unique(rows[steps], return_inverse=True)
         if len(scored):
             seen = Z[scored]
-            scores = self.scores(seen)
-            nearest, distances = self.served.nearest_words(seen, scores)
+            scores = self.served.pooled_scores(seen)
+            nearest, distances = self.served.nearest_words(seen, self.served.scores(seen))
             self.record.take(scores, nearest, distances, which.astype(np.int64), labels[steps])
 
     def _let_wait(self, dues: list[Due], Q: Floats, rows: Counts, labels: Counts) -> None:
         """Note the sums of labels to be solved, as they stood; only the newest of each counts."""
-        for due in {due.label: due for due in dues}.values():
+        newest = {(due.label, due.doubled): due for due in dues}
+        for due in newest.values():
             until = int(np.searchsorted(rows, due.row, side="right"))
             mine = rows[:until][labels[:until] == due.label]
             total = self.memory.totals[due.label] + Q[mine].sum(axis=0, dtype=np.float64)
-            self._waiting[due.label] = (total, due.rows)
+            if due.doubled:
+                self._waiting[due.label] = (total, due.rows)
+            before = self._judging.get(due.label)
+            if before is None or before[1] < due.rows:
+                self._judging[due.label] = (total, due.rows)
 
     def _solve_waiting(self) -> None:
         """Solve labels alone; only their own cycles move."""
-        if not self._waiting or self.inverse is None:
+        waiting, judging, self._waiting, self._judging = self._waiting, self._judging, {}, {}
+        if self.inverse is None:
             return
-        labels = np.array(list(self._waiting))
-        totals = np.array([total for total, _ in self._waiting.values()])
-        counts = np.array([count for _, count in self._waiting.values()])
-        self._waiting = {}
+        if waiting:
+            labels, _, _, weights = self._solve_alone(waiting)
+            self.served.serve(labels, weights, self.mean)
+        if judging:
+            labels, sums, counts, weights = self._solve_alone(judging)
+            self.served.judge(labels, *self.pool.scores(weights, sums, counts, labels), self.mean)
+
+    def _solve_alone(
+        self, waiting: dict[int, tuple[Doubles, int]]
+    ) -> tuple[Counts, Doubles, Counts, Doubles]:
+        """Return labels, the (D, n) sums of their rows, how many they are, and weights by ridge."""
+        labels = np.array(list(waiting))
+        totals = np.array([total for total, _ in waiting.values()])
+        counts = np.array([count for _, count in waiting.values()])
         sums = (totals * self.view.steps - counts[:, None] * self.mean).T
+        assert self.inverse is not None  # noqa: S101 - the caller has looked
         weights = self.inverse.solve(sums)
         unseen = 1 - np.minimum(1, self.published.rows[labels] / np.maximum(counts, 1))
         reach = np.maximum(0, (sums * weights).sum(axis=0)) / np.maximum(counts, 1)
-        self.served.serve(labels, weights / (1 + unseen * reach), self.mean)
+        return labels, sums, counts, weights / (1 + unseen * reach)
 
     # Publishing
 
@@ -257,38 +318,78 @@ class ExactLearner:
         """Solve all labels because rows have grown."""
         grown = self.memory.rows >= SEARCH_AGAIN * self.searched_rows
         if self.memory.few is not None and self.memory.rows >= FIRST_ROWS:
+            self._center()
             self.memory.sum_up()
             grown = True
         self._publish(self.penalty, search=grown)
 
     def _publish(self, start: int, *, search: bool) -> None:
-        self._waiting = {}
+        self._waiting, self._judging = {}, {}
+        self._center()
         memory = self.memory
-        solution, self.mean = memory.solve(start, search=search)
+        moments = memory.moments()
+        solution, self.mean = moments.ridge(start, search=search), moments.mean
         self.view, self.published_rows = memory.view, memory.rows
-        weights = np.zeros((len(self.mean), len(memory.counts)))
-        self.inverse = None
+        counts = memory.counts.rows
+        weights = np.zeros((len(self.mean), len(counts)))
+        self.inverse, self.pool = None, RIDGE_ALONE
         if solution is not None:
             self.inverse, self.penalty = solution.inverse, solution.penalty
             weights = solution.weights
             searched = search or memory.few is not None
             self.searched_rows = memory.rows if searched else self.searched_rows
-        self.published.replace(memory.counts.rows.copy())
-        self.solved.replace(memory.counts.rows.copy())
+            self.pool = make_pool(moments, weights, self.penalty, counts, self._hints(moments))
+        self.published.replace(counts.copy())
+        self.solved.replace(counts.copy())
+        self.judged.replace(counts.copy())
+        self.helped_by = 0 if self.unlabelled is None else self.unlabelled.met
+        everyone = np.arange(len(counts))
+        scores = self.pool.scores(weights, moments.sums, counts, everyone)
         self.served.publications += 1
-        self.served.serve(np.arange(len(memory.counts)), weights, self.mean)
-        self.record.calibrate()
+        self.served.serve(everyone, weights, self.mean)
+        self.served.judge(everyone, *scores, self.mean)
+        self.record.calibrate(int(np.count_nonzero(counts)))
+
+    def _center(self) -> None:
+        """Move the centre of the view to the mean of the rows that are kept, while it may move."""
+        if not self.memory.settled and self.memory.rows:
+            more = [] if self.unlabelled is None else [self.unlabelled.rows]
+            rows = np.concatenate([self.memory.first_rows, *more])
+            self.memory.move_to(rows.mean(axis=0, dtype=np.float64).astype(np.float32))
+
+    def _hints(self, moments: Moments) -> Hints | None:
+        """Return what rows without a label say of the means of labels, if they still help."""
+        rows, counts = self.unlabelled, self.memory.counts.rows
+        usual = usual_rows(counts)
+        if rows is None or len(rows) == 0 or usual >= HELPING:
+            return None
+        known, weight = np.flatnonzero(counts), 3 * usual
+        Z = self.view.of(rows.rows)[:, :-1]
+        turned = slice(self.view.turned)
+        totals = self.memory.totals[known][:, turned] * (weight * self.view.steps[turned])
+        unit = np.ascontiguousarray(Z[:, turned]) / np.float32(self.view.constant)
+        likely = memberships(unit, (totals / self.view.constant).astype(np.float32))
+        belonging = likely.sum(axis=0, dtype=np.float64)
+        sums, mine = np.zeros((len(counts), Z.shape[1])), np.zeros(len(counts))
+        sums[known] = likely.T @ Z - belonging[:, None] * moments.mean
+        mine[known] = belonging
+        return Hints(weight, sums, mine)
 
     # Forgetting and merging
 
     def check_forget(self, X: Floats, rows: Counts, labels: Counts) -> None:
-        """Refuse to forget what cannot have been learned, before anything has changed."""
+        """Refuse to forget what cannot have been learned, before anything has changed.
+
+        Of rows without a label only some may have been kept, so none is refused.
+        """
         self.memory.check(*self._that_count(X, rows), labels)
 
     @one_thread()
     def forget(self, X: Floats, rows: Counts, labels: Counts) -> None:
         """Take rows away. Their labels are solved again, alone; the next publication is exact."""
         self.check_forget(X, rows, labels)
+        if self.unlabelled is not None:
+            self.unlabelled.remove(np.delete(X, rows, axis=0))
         X, rows = self._that_count(X, rows)
         self.memory.take_away(X, rows, labels)
         self.lessons += len(rows)
@@ -296,9 +397,11 @@ class ExactLearner:
             self.publish()
             return
         for label in np.unique(labels).tolist():
-            self.solved.rows[label] = count = int(self.memory.counts.rows[label])
+            count = int(self.memory.counts.rows[label])
+            self.solved.rows[label] = self.judged.rows[label] = count
             self.served.count_change(label)
-            self._waiting[label] = (self.memory.totals[label].copy(), count)
+            waiting = (self.memory.totals[label].copy(), count)
+            self._waiting[label] = self._judging[label] = waiting
         self._solve_waiting()
 
     @one_thread()
@@ -306,6 +409,8 @@ class ExactLearner:
         """Add what another of the same view learned; `numbers` are its labels' here, or GONE."""
         self.memory.merge(other.memory, numbers)
         self.record.merge(other.record, numbers)
+        if self.unlabelled is not None and other.unlabelled is not None:
+            self.unlabelled.merge(other.unlabelled)
         self.lessons += other.lessons
 
     def merge_labels(self, one: int, other: int) -> None:
@@ -334,13 +439,20 @@ class ExactLearner:
                 "the view has no centre yet: no row was learned",
                 hint="learn a sample of the stream first, some hundred rows",
             )
-        self.memory.settle()
+        self._center()
+        self.memory.settled = True
         self.publish()
 
     def begin_like(self, other: ExactLearner) -> None:
         """Start with the view of another, which is settled."""
         self.view = self.memory.view = other.view
         self.memory.settled = True
+
+
+def _after(mine: Bools, n: int) -> int:
+    """Return how many rows there are up to the n-th of these; more than all if it is not there."""
+    places = np.flatnonzero(mine)
+    return int(places[n - 1]) + 1 if 0 < n <= len(places) else len(mine) + max(1, n)
 
 
 def _first(pair: tuple[int, int]) -> int:

@@ -180,15 +180,15 @@ class ExactCalls(Classifying):
     def posterior(self, rows: NDArray[np.float32]) -> Posterior:
         """Return how likely each label is for rows that `as_rows` has checked.
 
-        The exact learner asks the labels' own classifiers. Probabilities and novelty are then
-        calibrated on rows that were scored before they were learned.
+        The exact learner asks class means and the labels' own classifiers (see `pool`).
+        Probabilities and novelty are calibrated on rows that were scored before they were learned.
         """
         learner = self._learner
         if not isinstance(learner, ExactLearner):
             return super().posterior(rows)
         if len(learner.served.unknown) == learner.n_labels:
             return nothing_learned(len(rows), learner.n_labels)
-        scores = learner.scores(learner.view.of(rows))
+        scores = learner.served.pooled_scores(learner.view.of(rows))
         best = softmax_in_place(scores, learner.record.inverse_temperature)
         return Posterior(scores, learner.record.best_scores.novelty(best))
 

@@ -20,17 +20,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash.errors import ModelFileError
+from everhash.learn import pool_file
 from everhash.learn.blas import one_thread
 from everhash.learn.exact import ExactLearner
 from everhash.learn.first_rows import FirstRows
-from everhash.learn.model_format import MAX_COUNT, Arrays, Shape, array_of, count_of, require
+from everhash.learn.model_format import (
+    DAMAGED,
+    MAX_COUNT,
+    Arrays,
+    Shape,
+    array_of,
+    count_of,
+    require,
+)
 from everhash.learn.novelty import BINS
 from everhash.learn.options import Options
+from everhash.learn.pool import RIDGE_ALONE, within_of
 from everhash.learn.record import DOUBLINGS, Record
-from everhash.learn.ridge import PENALTIES, Factor, solve_few
+from everhash.learn.ridge import PENALTIES, Factor, FewRows
 from everhash.learn.rotated_view import GRID
 from everhash.learn.row_memory import FIRST_ROWS
 from everhash.learn.sums import Sums
+from everhash.learn.triangles import square, triangle
 from everhash.stream import MAX_FEATURE
 
 Doubles = NDArray[np.float64]
@@ -77,17 +89,13 @@ def write(learner: ExactLearner, state: dict[str, Any], arrays: Arrays) -> None:
     elif memory.few is not None:
         few = memory.few
         arrays |= {"few": few.X.rows, "few_rows": few.rows.rows, "few_labels": few.labels.rows}
+    pool_file.write(learner, state, arrays)
 
 
 def _write_sums(sums: Sums, arrays: Arrays) -> None:
     arrays["total"] = narrow(sums.total)
     arrays["label_sums"] = narrow(sums.labels.rows)
     arrays["gram"] = narrow(triangle(sums.filed_products()))
-
-
-def triangle(matrix: NDArray[Any]) -> NDArray[Any]:
-    """Return the rows of a lower triangle one after the other."""
-    return np.concatenate([matrix[i, : i + 1] for i in range(len(matrix))])
 
 
 def narrow(numbers: Doubles) -> NDArray[Any]:
@@ -112,6 +120,7 @@ def shapes(
     if not arrays.keys().isdisjoint(MEANING):
         known |= {"trust_rows": (options.bits + 1,), "trust_right": (options.bits + 1,)}
         known["best_scores"] = (BINS,)
+    known |= pool_file.shapes(d, n, width, state)
     if state["rows"] is None:
         return known | {"few": (None, d), "few_rows": (None,), "few_labels": (None,)}
     known |= {"total": (width - 1,), "label_sums": (n, width - 1)}
@@ -145,6 +154,7 @@ def read(learner: ExactLearner, state: dict[str, Any], arrays: Arrays, n_cycles:
     else:
         _read_sums(learner, arrays, count_of(state["rows"], MAX_COUNT))
     _read_served(learner, arrays, n_cycles)
+    pool_file.read(learner, state, arrays)
     if _flag(state["has_inverse"]):
         _read_inverse(learner, arrays)
 
@@ -225,7 +235,11 @@ def _read_served(learner: ExactLearner, arrays: Arrays, n_cycles: int) -> None:
     served, n = learner.served, learner.n_labels
     weights = array_of(arrays, "classifiers", np.float32, 2, (n, learner.view.width))
     require(bool((np.abs(weights) < MAX_WEIGHT).all()), "classifier weights are out of range")
-    served.restore(weights, array_of(arrays, "changes", np.int64, 1, (n_cycles,)))
+    pooled = weights.copy()  # files of before have no others
+    if "pooled" in arrays:
+        pooled = array_of(arrays, "pooled", np.float32, 2, weights.shape)
+    require(bool((np.abs(pooled) < MAX_WEIGHT).all()), "weights of scores are out of range")
+    served.restore(weights, pooled, array_of(arrays, "changes", np.int64, 1, (n_cycles,)))
 
 
 def _read_inverse(learner: ExactLearner, arrays: Arrays) -> None:
@@ -245,15 +259,18 @@ def _solve_kept_rows(learner: ExactLearner) -> None:
     """Compute the inverse anew: few rows take less time than reading it would."""
     memory = learner.memory
     assert memory.few is not None  # noqa: S101 - rows are kept where they are not summed up
-    n, steps = learner.published_rows, learner.view.steps
-    Z = memory.on_grid(memory.few.X.rows[:n]) * steps
-    taught, labels = np.unique(memory.few.labels.rows, return_inverse=True)
-    targets = np.zeros((len(memory.few), len(taught)))  # an inverse needs no others
-    targets[memory.few.rows.rows, labels] = 1
-    targets = targets[:n]
-    solution = solve_few(Z, targets, learner.penalty) if n else None
-    require(solution is not None, "nothing can be learned from the kept rows")
-    learner.inverse = None if solution is None else solution.inverse
+    n, few = learner.published_rows, memory.few
+    first = few.rows.rows < n
+    taught, labels = np.unique(few.labels.rows[first], return_inverse=True)
+    Z = memory.on_grid(few.X.rows[:n]) * learner.view.steps
+    moments = FewRows(Z, few.rows.rows[first], labels, len(taught))
+    solution = moments.solve(learner.penalty)
+    if solution is None:
+        raise ModelFileError("nothing can be learned from the kept rows", hint=DAMAGED)
+    learner.inverse = solution.inverse
+    if learner.pool is not RIDGE_ALONE:
+        within = within_of(moments, learner.penalty, learner.published.rows)
+        learner.pool = learner.pool._replace(within=within)
 
 
 def _whole(arrays: Arrays, name: str, shape: tuple[int, ...], most: int) -> Doubles:
@@ -263,16 +280,6 @@ def _whole(arrays: Arrays, name: str, shape: tuple[int, ...], most: int) -> Doub
     whole = kind == np.int32 or bool((numbers == np.rint(numbers)).all())
     require(whole and bool((np.abs(numbers) <= most).all()), f"{name} is not a sum of rows")
     return numbers
-
-
-def square(triangle: NDArray[Any], width: int) -> NDArray[Any]:
-    """Return a lower triangle as a square, in Fortran's order."""
-    square = np.zeros((width, width), triangle.dtype, order="F")
-    start = 0
-    for row in range(width):
-        square[row, : row + 1] = triangle[start : start + row + 1]
-        start += row + 1
-    return square
 
 
 def _flag(value: Any) -> bool:

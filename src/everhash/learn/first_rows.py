@@ -33,12 +33,6 @@ class FirstRows:
             array.grow_to(steps + len(new))
             array.rows[steps:] = new
 
-    def targets(self, n_labels: int) -> NDArray[np.float64]:
-        """Return (n, n_labels) 1 where a row has a label."""
-        targets = np.zeros((len(self), n_labels))
-        targets[self.rows.rows, self.labels.rows] = 1
-        return targets
-
     def find(self, X: Floats, rows: Counts, labels: Counts) -> list[int]:
         """Return where rows with these labels stand, as far as they are there: the first alike."""
         places = defaultdict(list)

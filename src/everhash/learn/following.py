@@ -27,7 +27,11 @@ Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-FIGURES = ("lessons", "rows", "published_rows", "publications", "scored", "right", "loss")
+LATEST = ("latest_rows", "latest_right")
+FIGURES = (
+    *("lessons", "rows", "published_rows", "publications", "scored", "right", "loss"),
+    *LATEST,
+)
 """Counts of a lead that its followers tell too."""
 
 
@@ -40,6 +44,8 @@ class Solved(NamedTuple):
     """(m,) labels with other classifiers."""
     classifiers: Floats
     """(m, w)"""
+    pooled: Floats
+    """(m, w) what says how likely they are."""
     counted: Counts
     """(c,) labels with other counts."""
     counts: Counts
@@ -105,6 +111,7 @@ def _solved(
         names=names,
         labels=labels,
         classifiers=learner.served.classifiers.rows[labels],
+        pooled=learner.served.pooled.rows[labels],
         counted=counted,
         counts=_counts(learner)[counted],
         changes=learner.served.changes.rows.copy(),
@@ -132,6 +139,8 @@ def _counts(learner: ExactLearner) -> Counts:
 def _figure(learner: ExactLearner, name: str) -> int:
     if name in ("right", "loss"):
         return int(getattr(learner.record, name))
+    if name in LATEST:
+        return int(learner.record.latest[LATEST.index(name)])
     if name == "scored":
         return learner.record.rows
     if name == "publications":
@@ -160,6 +169,7 @@ class FollowingLearner(ExactLearner):
     def __init__(self, words: Any, n_features: int, options: Options, seed: int) -> None:
         super().__init__(words, n_features, options, seed)
         self.memory = OwnRows(self.view)
+        self.unlabelled = None  # the lead has them
 
     def learn(self, X: Floats, rows: Counts, labels: Counts, options: Options) -> None:  # noqa: ARG002
         """Add rows to the sums; those that are not learned from stay out of them."""
@@ -197,6 +207,7 @@ class FollowingLearner(ExactLearner):
         record.rows, record.right, record.loss = (
             figures[name] for name in ("scored", "right", "loss")
         )
+        record.latest = np.array([figures[name] for name in LATEST])
         record.offered = max(record.offered, record.rows)
         record.inverse_temperature = solved.inverse_temperature
         record.trust.replace(*solved.trust)
@@ -204,7 +215,8 @@ class FollowingLearner(ExactLearner):
         memory.all_rows, self.lessons = figures["rows"], figures["lessons"]
         self.published_rows = figures["published_rows"]
         self.served.take_over(
-            solved.labels, solved.classifiers, solved.changes, figures["publications"]
+            *(solved.labels, solved.classifiers, solved.pooled, solved.changes),
+            figures["publications"],
         )
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from everhash.learn.exact_file import MAX_WEIGHT, narrow, square, triangle
-from everhash.learn.following import FIGURES, FollowingLearner, Solved, everything, follow
+from everhash.learn.exact_file import MAX_WEIGHT, narrow
+from everhash.learn.following import FIGURES, LATEST, FollowingLearner, Solved, everything, follow
 from everhash.learn.hasher import OnlineHasher
 from everhash.learn.model_format import (
     MAX_COUNT,
@@ -30,11 +30,13 @@ from everhash.learn.novelty import BINS
 from everhash.learn.options import Options
 from everhash.learn.record import DOUBLINGS
 from everhash.learn.sums import Sums
+from everhash.learn.triangles import square, triangle
 from everhash.stream import MAX_FEATURE, as_label
 from everhash.wire.labels import label_from_json, label_to_json
 
 ARRAYS = {
-    "labels": (np.int64, 1), "classifiers": (np.float32, 2), "counted": (np.int64, 1),
+    "labels": (np.int64, 1), "classifiers": (np.float32, 2), "pooled": (np.float32, 2),
+    "counted": (np.int64, 1),
     "counts": (np.int64, 2), "changes": (np.int64, 1), "center": (np.float32, 1),
     "trust": (np.int64, 2), "best_scores": (np.int64, 1),
 }  # fmt: skip
@@ -64,6 +66,7 @@ def read_solved(arrays: Arrays, about: dict[str, Any], hasher: OnlineHasher) -> 
     heat = about["inverse_temperature"]
     require(isinstance(heat, float) and 0.5 <= heat <= 2.0**DOUBLINGS, f"temperature {heat!r:.20}")
     require(isinstance(about["summing"], bool), "it does not say whether rows are summed up")
+    arrays = {"pooled": arrays["classifiers"], **arrays}  # files of before have one of the two
     found = {name: array_of(arrays, name, *kind) for name, kind in ARRAYS.items()}
     for name in ("labels", "counted"):
         numbers = found[name]
@@ -71,18 +74,24 @@ def read_solved(arrays: Arrays, about: dict[str, Any], hasher: OnlineHasher) -> 
         require(numbers.max(initial=-1) < total, f"{name} are more than there are")
     opened = max(1, -(-total // hasher._begun.labels_per_cycle))
     fits = found["classifiers"].shape == (len(found["labels"]), width)
+    fits = fits and found["pooled"].shape == found["classifiers"].shape
     fits = fits and found["counts"].shape == (len(found["counted"]), 3)
     fits = fits and found["trust"].shape == (2, hasher.bits + 1)
     fits = fits and found["best_scores"].shape == (BINS,)
     fits = fits and found["changes"].shape == (opened,)
     fits = fits and found["center"].shape == (hasher.n_features_in_,)
     require(fits, "its arrays do not fit each other")
-    weights = bool((np.abs(found["classifiers"]) < MAX_WEIGHT).all())
-    require(weights, "classifier weights are out of range")
+    served = (found["classifiers"], found["pooled"])
+    require(
+        all(bool((np.abs(weights) < MAX_WEIGHT).all()) for weights in served),
+        "classifier weights are out of range",
+    )
     require(bool((np.abs(found["center"]) < MAX_FEATURE).all()), "the center is out of range")
     right = (found["trust"][1] <= found["trust"][0]).all()
     require(bool(right and (found["trust"] >= 0).all()), "more words were right than there are")
-    figures = {name: count_of(about["figures"][name], MAX_COUNT) for name in FIGURES}
+    told = dict.fromkeys(LATEST, 0) | dict(about["figures"])  # files of before lack the latest
+    figures = {name: count_of(told[name], MAX_COUNT) for name in FIGURES}
+    require(figures["latest_right"] <= figures["latest_rows"], "more were right than there are")
     return Solved(
         names=names,
         figures=figures,

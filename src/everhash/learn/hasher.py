@@ -76,8 +76,10 @@ class OnlineHasher(ExactCalls):
             and to merge. "sgd" takes the paper's gradient steps.
         features: exact learner: random features beside the rows' own. 0 is linear.
         publish: exact learner: solve all labels again when rows have grown by this factor, among
-            the first 1,000 by a fifth.
-        learn_unlabelled: exact learner: let rows without a label count as having none of them.
+            the first 1,000 by a fifth at most.
+        learn_unlabelled: exact learner: "auto" lets rows without a label help to say how likely
+            labels are, while few rows have one; True lets them count as having none of the labels;
+            False ignores them.
         codebook: "orthogonal", "maxmin", "random", "hadamard", or an (n, k) array of -1/+1, handed
             out in order; "auto" is orthogonal for the exact learner, maxmin for the other.
         random_state: seed; the same seed and stream give the same bytes. None draws one.
@@ -105,8 +107,8 @@ class OnlineHasher(ExactCalls):
         *,
         learner: str = "exact",
         features: int = 1000,
-        publish: float = 1.5,
-        learn_unlabelled: bool = False,
+        publish: float = 1.2,
+        learn_unlabelled: bool | str = "auto",
         codebook: str | ArrayLike = "auto",
         random_state: int | None = 0,
         step: float = 1.0,

@@ -38,7 +38,7 @@ class Options(NamedTuple):
     learner: str
     features: int
     publish: float
-    learn_unlabelled: bool
+    learn_unlabelled: bool | str
     step: float
     decays: bool
     loss: int
@@ -109,7 +109,7 @@ def read_options(params: dict[str, Any], n_features: int) -> Options:
         learner=learner,
         features=whole_number("features", params["features"], least=0, most=limits.FEATURES),
         publish=_growth(params["publish"]),
-        learn_unlabelled=flag("learn_unlabelled", params["learn_unlabelled"]),
+        learn_unlabelled=_flag_or_auto("learn_unlabelled", params["learn_unlabelled"]),
         step=positive("step", params["step"]),
         decays=one_of("schedule", params["schedule"], SCHEDULES) == "sqrt",
         loss=LOSSES[one_of("loss", params["loss"], tuple(LOSSES))],
@@ -219,6 +219,14 @@ def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise OptionError(f"{name} must be True or False, got {value!r}")
     return bool(value)
+
+
+def _flag_or_auto(name: str, value: Any) -> bool | str:
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, str) and value == "auto":
+        return "auto"
+    raise OptionError(f'{name} must be True, False or "auto", got {value!r}')
 
 
 def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:

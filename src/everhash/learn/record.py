@@ -2,12 +2,14 @@
 
 A row is scored by what is served when it arrives, then learned, so nothing is ever judged on what
 it has been taught (Dawid, 1984: prequential). All of the first thousand labelled rows are scored,
-then one in sixteen. Rows of labels that had not been learned yet are left out.
+then one in two, and whenever rows have doubled, half as many of them: some five hundred a doubling.
+Rows of labels that had not been learned yet are left out.
 
 The same rows tell how far a word can be trusted (`trust`) and what scores are usual (`novelty`).
 
 Scores become probabilities by softmax(s / temperature). The temperature is that with the least
-log-loss on these rows, older ones counting less: at every publication their weight is halved.
+log-loss on these rows, older ones counting less: at every publication their weight is halved. A
+guess (`pool`) counts for some rows more. Accuracy is told of all rows, and of the latest.
 """
 
 from __future__ import annotations
@@ -19,19 +21,22 @@ from numpy.typing import NDArray
 
 from everhash.learn.growing import GrowingArray, copied
 from everhash.learn.novelty import BestScores
+from everhash.learn.pool import guessed_temperature
 from everhash.learn.trust import ROW, Trust
 
 Floats = NDArray[np.float32]
 Counts = NDArray[np.int64]
 
-ALL, EVERY = 1000, 16
-"""Labelled rows of which each is scored, and of later ones one in so many."""
+ALL = 1000
+"""Labelled rows of which each is scored."""
 DOUBLINGS = 10
 """Inverse temperatures 1, 2, 4, ... that losses are kept for."""
 UNIT = 1_000_000
 """Losses are summed up in millionths, as whole numbers: no order of rows can change them."""
-BEFORE = 24.0
-"""Inverse temperature before any row was scored: about what real sets come to."""
+GUESSED_ROWS = 10
+"""Rows that the guess of the temperature counts for."""
+BEND = 0.08
+"""How much more a row loses, about, at an inverse temperature of twice or half the best one."""
 ENOUGH = 256
 """Rows of trust and best scores are halved while they are at least so many: publishing again and
 again leaves some."""
@@ -43,6 +48,8 @@ class Accuracy(NamedTuple):
     rows: int
     accuracy: float | None
     """Share of rows whose best label was theirs; None before any was scored."""
+    latest: float | None
+    """The same of the latest rows, each publication counting half of the next."""
     log_loss: float | None
     """Mean of -log of the probability given to their labels."""
     temperature: float
@@ -62,8 +69,10 @@ class Record:
         self.loss = 0
         """Of all rows, each at the temperature of its day; like `losses` in whole units."""
         self.losses = np.zeros(DOUBLINGS, np.int64)
-        self.inverse_temperature = BEFORE
+        self.inverse_temperature = guessed_temperature(1)
         """What scores are multiplied with; it changes at publications."""
+        self.latest = np.zeros(2, np.int64)
+        """Rows scored, and those that were right, halved like `losses`; a row counts `ROW`."""
         self.label_rows: GrowingArray[np.int64] = GrowingArray((), np.int64)
         self.label_right: GrowingArray[np.int64] = GrowingArray((), np.int64)
         self.trust = Trust(bits)
@@ -82,7 +91,9 @@ class Record:
         """Return those of the labelled rows arriving that are to be scored."""
         numbers = self.offered + np.arange(len(rows))
         self.offered += len(rows)
-        picked: Counts = rows[(numbers < ALL) | (numbers % EVERY == 0)]
+        doublings = np.floor(np.log2(np.maximum(numbers, ALL) / ALL)).astype(np.int64)
+        every = np.where(numbers < ALL, 1, 2 << doublings)
+        picked: Counts = rows[numbers % every == 0]
         return picked
 
     def take(
@@ -111,17 +122,23 @@ class Record:
             powers *= powers
         self.rows += n
         self.right += int(right.sum())
+        self.latest += ROW * np.array([n, right.sum()])
         np.add.at(self.label_rows.rows, labels, 1)
         np.add.at(self.label_right.rows, labels, right[rows].astype(np.int64))
 
-    def calibrate(self) -> None:
+    def calibrate(self, n_labels: int) -> None:
         """Take the best temperature; from now on what was scored so far counts half.
 
         Newer functions have other scores.
+
+        Args:
+            n_labels: that were learned.
         """
-        if self.losses.any():
-            self.inverse_temperature = _bottom(self.losses)
+        steps = np.arange(DOUBLINGS) - np.log2(guessed_temperature(n_labels))
+        guess = np.rint(UNIT * GUESSED_ROWS * BEND * steps**2).astype(np.int64)
+        self.inverse_temperature = _bottom(self.losses + guess)
         self.losses //= 2
+        self.latest //= 2
         if self.trust.rows.sum() >= ENOUGH * ROW:
             self.trust.halve()
             self.best_scores.halve()
@@ -133,6 +150,7 @@ class Record:
         self.right += other.right
         self.loss += other.loss
         self.losses += other.losses
+        self.latest += other.latest
         self.trust.merge(other.trust)
         self.best_scores.merge(other.best_scores)
         named = numbers >= 0
@@ -159,8 +177,10 @@ class Record:
     def accuracy(self) -> Accuracy:
         """The figures over all labels."""
         share = self.right / self.rows if self.rows else None
+        rows, right = self.latest.tolist()
+        latest = right / rows if rows else share
         loss = self.loss / (UNIT * self.rows) if self.rows else None
-        return Accuracy(self.rows, share, loss, 1 / self.inverse_temperature)
+        return Accuracy(self.rows, share, latest, loss, 1 / self.inverse_temperature)
 
 
 def _has(guesses: Counts, rows: Counts, labels: Counts) -> NDArray[np.bool_]:

@@ -8,8 +8,11 @@
 
 The penalty l is one of `PENALTIES` times the mean eigenvalue tr(Gc) / D, the one with the least GCV
 (Golub, Heath, Wahba, Technometrics 1979). Few rows are kept, so one eigendecomposition answers for
-every penalty (`FirstRows`); of many only sums are, and each penalty takes a Cholesky factor
+every penalty (`FewRows`); of many only sums are, and each penalty takes a Cholesky factor
 (`ManyRows`), so that only those next to the last one are tried.
+
+Both also give (W + l I)^-1, where W is the scatter of rows about the mean of their own label: the
+class means of `pool` need it.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
+Counts = NDArray[np.int64]
 
 PENALTIES = np.geomspace(1e-4, 30, 24)
 """In units of the mean eigenvalue."""
@@ -85,57 +89,154 @@ class Factor:
         return solved.astype(np.float64)
 
 
-def solve_few(Z: Doubles, targets: Doubles, penalty: int | None = None) -> Solution | None:
-    """Solve for rows that are at hand; None if there is nothing to tell apart.
+@dataclass(frozen=True, eq=False)
+class Woodbury:
+    """The inverse of a scatter of fewer rows than columns."""
+
+    rows: Doubles
+    """(n, D)"""
+    factor: tuple[Doubles, bool]
+    """Of the products of the rows with each other, and the penalty: see `cho_factor`."""
+    penalty: float
+
+    def solve(self, R: Doubles) -> Doubles:
+        """See `Inverse.solve`."""
+        from scipy.linalg import cho_solve
+
+        inside = cho_solve(self.factor, self.rows @ R, check_finite=False)
+        solved: Doubles = (R - self.rows.T @ inside) / self.penalty
+        return solved
+
+
+class Moments(Protocol):
+    """Rows to solve for, at hand or as sums."""
+
+    @property
+    def mean(self) -> Doubles:
+        """(D,) of the rows."""
+        ...
+
+    @property
+    def sums(self) -> Doubles:
+        """(D, n_labels) r_y, the sum of each label's rows about the mean."""
+        ...
+
+    def ridge(self, start: int, *, search: bool) -> Solution | None:
+        """Solve all labels; None if there is nothing to tell apart.
+
+        Args:
+            start: the penalty to try first, a place among `PENALTIES`.
+            search: whether to go on to better ones.
+        """
+        ...
+
+    def within(self, penalty: float) -> Inverse:
+        """Return (W + l I)^-1; the penalty is in units of the mean eigenvalue tr(Gc) / D."""
+        ...
+
+
+class FewRows:
+    """Rows that are at hand; the best penalty of all is found, wherever the search starts.
 
     Args:
         Z: (n, D) rows.
-        targets: (n, n_labels) 1 where a row has a label.
-        penalty: a place among `PENALTIES` instead of the best one.
+        rows: the row of each of its labels.
+        labels: and the label's number.
+        n_labels: how many labels there are.
     """
-    (n, width), rows, sought = Z.shape, Z - Z.mean(axis=0), targets - targets.mean(axis=0)
-    if not rows.any() or not sought.any():
-        return None
-    dual = n < width
-    values, vectors = np.linalg.eigh(rows @ rows.T if dual else rows.T @ rows)
-    values = np.maximum(values, 0)
-    turned = vectors.T @ (sought if dual else rows.T @ sought)
-    level = PENALTIES * values.sum() / width
-    shrunk = 1 / (values + level[:, None])
-    power = (turned**2).sum(axis=1)
-    if dual:
-        rss = level**2 * (shrunk**2 @ power)
-    else:
-        rss = (sought**2).sum() - 2 * shrunk @ power + shrunk**2 @ (values * power)
-    gcv = _gcv(rss, 1 + shrunk @ values, n)
-    best = int(gcv.argmin()) if penalty is None else penalty
-    weights = vectors @ (shrunk[best][:, None] * turned)
-    alone = max(best, ALONE)
-    inverse = Spectrum(vectors, shrunk[alone], rows if dual else None, float(level[alone]))
-    return Solution(rows.T @ weights if dual else weights, inverse, best)
+
+    def __init__(self, Z: Doubles, rows: Counts, labels: Counts, n_labels: int) -> None:
+        self.mean: Doubles = Z.mean(axis=0) if len(Z) else np.zeros(Z.shape[1])
+        self._rows, self._of, self._labels = Z - self.mean, rows, labels
+        self._targets = np.zeros((len(Z), n_labels))
+        self._targets[rows, labels] = 1
+        self.sums: Doubles = self._rows.T @ self._targets
+
+    def ridge(self, start: int, *, search: bool) -> Solution | None:  # noqa: ARG002
+        """See `Moments.ridge`."""
+        return self.solve()
+
+    def solve(self, penalty: int | None = None) -> Solution | None:
+        """Solve with a penalty, or with the best one."""
+        if len(self._rows) == 0:
+            return None
+        (n, width), rows = self._rows.shape, self._rows
+        sought = self._targets - self._targets.mean(axis=0)
+        if not rows.any() or not sought.any():
+            return None
+        dual = n < width
+        values, vectors = np.linalg.eigh(rows @ rows.T if dual else rows.T @ rows)
+        values = np.maximum(values, 0)
+        turned = vectors.T @ (sought if dual else rows.T @ sought)
+        level = PENALTIES * values.sum() / width
+        shrunk = 1 / (values + level[:, None])
+        power = (turned**2).sum(axis=1)
+        if dual:
+            rss = level**2 * (shrunk**2 @ power)
+        else:
+            rss = (sought**2).sum() - 2 * shrunk @ power + shrunk**2 @ (values * power)
+        gcv = _gcv(rss, 1 + shrunk @ values, n)
+        best = int(gcv.argmin()) if penalty is None else penalty
+        weights = vectors @ (shrunk[best][:, None] * turned)
+        alone = max(best, ALONE)
+        inverse = Spectrum(vectors, shrunk[alone], rows if dual else None, float(level[alone]))
+        return Solution(rows.T @ weights if dual else weights, inverse, best)
+
+    def within(self, penalty: float) -> Inverse:
+        """See `Moments.within`."""
+        from scipy.linalg import cho_factor
+
+        counts = np.maximum(np.bincount(self._labels, minlength=self.sums.shape[1]), 1)
+        spread = self._rows[self._of] - (self.sums / counts).T[self._labels]
+        n, width = spread.shape
+        level = penalty * float(np.vdot(self._rows, self._rows)) / width
+        products = spread @ spread.T if n < width else spread.T @ spread
+        products[np.diag_indices(len(products))] += level
+        factor = cho_factor(products, lower=True, overwrite_a=True, check_finite=False)
+        if n < width:
+            return Woodbury(spread, factor, level)
+        return Factor(factor[0].astype(np.float32, order="F"))
 
 
-def solve_many(
-    gram: Doubles, sums: Doubles, spread: float, n: int, start: int, *, search: bool
-) -> Solution | None:
-    """Solve from sums; None if there is nothing to tell apart.
+@dataclass(frozen=True, eq=False)
+class ManyRows:
+    """Rows that are summed up."""
 
-    Args:
-        gram: (D, D) Gc, in Fortran's order; what is above the diagonal means nothing.
-        sums: (D, n_labels) r_y.
-        spread: sum of the targets' squares about their means.
-        n: rows.
-        start: the penalty to try first, a place among `PENALTIES`.
-        search: whether to go on to better ones next to it.
-    """
-    from scipy.linalg.lapack import dpotrs
+    gram: Doubles
+    """(D, D) Gc, in Fortran's order; what is above the diagonal means nothing."""
+    sums: Doubles
+    """(D, n_labels) r_y."""
+    mean: Doubles
+    """(D,)"""
+    counts: Counts
+    """(n_labels,) rows of each label."""
+    n: int
+    """Rows."""
 
-    if not gram.any() or not sums.any():
-        return None
-    best = _least_gcv(gram, sums, spread, n, start) if search else start
-    _, lower = _factor(gram, best)
-    weights = dpotrs(lower, sums, lower=1)[0]
-    return Solution(weights, Factor(lower.astype(np.float32, order="F")), best)
+    def ridge(self, start: int, *, search: bool) -> Solution | None:
+        """See `Moments.ridge`."""
+        from scipy.linalg.lapack import dpotrs
+
+        if not self.gram.any() or not self.sums.any():
+            return None
+        best = start
+        if search:
+            # of the targets' squares about their means
+            spread = float(self.counts.sum() - (self.counts.astype(np.float64) ** 2).sum() / self.n)
+            best = _least_gcv(self.gram, self.sums, spread, self.n, start)
+        _, lower = _factor(self.gram, _level(self.gram, best))
+        weights = dpotrs(lower, self.sums, lower=1)[0]
+        return Solution(weights, Factor(lower.astype(np.float32, order="F")), best)
+
+    def within(self, penalty: float) -> Inverse:
+        """See `Moments.within`."""
+        from scipy.linalg.blas import dsyrk
+
+        level = penalty * np.trace(self.gram) / len(self.gram)
+        once = min(1.0, self.n / max(1, self.counts.sum()))  # of rows with several labels
+        means = self.sums / np.sqrt(np.maximum(self.counts, 1))
+        scatter = dsyrk(-once, means, 1.0, self.gram, lower=1)
+        return Factor(_factor(scatter.astype(np.float32, order="F"), level)[1])
 
 
 def _least_gcv(gram: Doubles, sums: Doubles, spread: float, n: int, start: int) -> int:
@@ -155,7 +256,7 @@ def _judge(gram: Floats, sums: Floats, spread: float, n: int, penalty: int) -> f
     """Return the GCV of one penalty."""
     from scipy.linalg.lapack import spotrs, strtri
 
-    level, lower = _factor(gram, penalty)
+    level, lower = _factor(gram, _level(gram, penalty))
     weights = spotrs(lower, sums, lower=1)[0]
     inverse = strtri(lower, lower=1, overwrite_c=1)[0]
     dof = 1 + len(gram) - level * float(np.vdot(inverse, inverse))
@@ -163,12 +264,17 @@ def _judge(gram: Floats, sums: Floats, spread: float, n: int, penalty: int) -> f
     return float(_gcv(np.array([rss]), np.array([dof]), n)[0])
 
 
-def _factor(gram: NDArray[Any], penalty: int) -> tuple[float, NDArray[Any]]:
-    """Return l, and the Cholesky factor of Gc + l I."""
+def _level(gram: NDArray[Any], penalty: int) -> float:
+    """Return l for one of the penalties."""
+    return float(PENALTIES[penalty] * np.trace(gram) / len(gram))
+
+
+def _factor(gram: NDArray[Any], level: float) -> tuple[float, NDArray[Any]]:
+    """Return l, larger if it has to be, and the Cholesky factor of G + l I."""
     from scipy.linalg.lapack import dpotrf, spotrf
 
     factorise = spotrf if gram.dtype == np.float32 else dpotrf
-    level, diagonal = float(PENALTIES[penalty] * np.trace(gram) / len(gram)), np.arange(len(gram))
+    diagonal = np.arange(len(gram))
     while True:
         ridged = gram.copy(order="F")
         ridged[diagonal, diagonal] += level

@@ -79,6 +79,11 @@ class Rotated(Centred):
         return out
 
     @property
+    def turned(self) -> int:
+        """Its first coordinates, which are the row turned; the rectified ones come after."""
+        return int(self.signs.shape[2])
+
+    @property
     def constant(self) -> float:
         """What every seen row ends with."""
         return float(np.float32(1 / np.sqrt(3 if self.features[0] else 2)))

@@ -1,7 +1,7 @@
 """What the exact learner remembers of its rows: the rows themselves while they are few, then sums.
 
-The first `FIRST_ROWS` rows are kept as they came, and the centre of the view is their mean at the
-last publication. Then the view is settled, and only sums are kept.
+The first `FIRST_ROWS` rows are kept as they came, and the learner may move the centre of the view.
+Then the view is settled, and only sums are kept.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from everhash.errors import InputError, LabelError
 from everhash.learn.first_rows import FirstRows
 from everhash.learn.growing import GrowingArray
-from everhash.learn.ridge import Solution, solve_few, solve_many
+from everhash.learn.ridge import FewRows, ManyRows, Moments
 from everhash.learn.rotated_view import Rotated
 from everhash.learn.sums import Sums, label_sums, on_grid
 
@@ -146,39 +146,34 @@ class RowMemory:
         self._totals.rows[which] = sums
         return Q
 
-    def solve(self, start: int, *, search: bool) -> tuple[Solution | None, Doubles]:
-        """Solve all labels; return also the mean of all seen rows. See `ridge`."""
+    def moments(self) -> Moments:
+        """Return what all labels are solved from."""
         steps, counts, n = self.view.steps, self.counts.rows, self.rows
         if self.sums is None:
-            self._follow_mean()
-            Z = self.total_up() * steps
-            solution = solve_few(Z, self._few.targets(len(counts))) if n else None
-            return solution, Z.mean(axis=0) if n else np.zeros(len(steps))
+            few = self._few
+            return FewRows(self.total_up() * steps, few.rows.rows, few.labels.rows, len(counts))
         total = self.sums.total
         mean = steps * total / max(n, 1)
         gram = self.sums.gram - np.outer(total, total / max(n, 1)).T  # .T for Fortran's order
         gram *= steps
         gram *= steps[:, None]
         labels = (self.sums.labels.rows * steps - counts[:, None] * mean).T
-        spread = float(counts.sum() - (counts.astype(np.float64) ** 2).sum() / max(n, 1))
-        return solve_many(gram, labels, spread, n, start, search=search), mean
+        return ManyRows(gram, labels, mean, counts.copy(), n)
 
-    def _follow_mean(self) -> None:
-        """Move the centre of the view to the mean of the rows, while it may move."""
-        if not self.settled and self.rows:
-            mean = self._few.X.rows.mean(axis=0, dtype=np.float64)
-            self.view = self.view.moved_to(mean.astype(np.float32))
+    @property
+    def first_rows(self) -> Floats:
+        """(n, d) rows as they came, while they are kept."""
+        return self._few.X.rows
 
-    def settle(self) -> None:
-        """Fix the view from now on; its centre is the mean of the rows so far."""
-        self._follow_mean()
-        self.settled = True
+    def move_to(self, center: Floats) -> None:
+        """Move the centre of the view, which is not settled."""
+        self.view = self.view.moved_to(center)
 
     def sum_up(self) -> None:
-        """Settle the view and keep sums instead of rows."""
+        """Settle the view where it is, and keep sums instead of rows."""
         if self.sums is not None:
             return
-        self.settle()
+        self.settled = True
         few, self.few = self._few, None
         self._totals.replace(self._totals.rows[:0])
         self.sums = self.new_sums(self.view.width - 1)

@@ -38,6 +38,8 @@ class ServedFunctions:
         self._constant = view.constant
         width = view.width
         self.classifiers: GrowingArray[np.float32] = GrowingArray((width,), np.float32)
+        self.pooled: GrowingArray[np.float32] = GrowingArray((width,), np.float32)
+        """(n_labels, w) what says how likely labels are; see `pool`."""
         self.known: GrowingArray[np.bool_] = GrowingArray((), np.bool_)
         """(n_labels,) which of them have been learned."""
         self.functions: GrowingArray[np.float32] = GrowingArray(
@@ -59,6 +61,7 @@ class ServedFunctions:
     def meet(self, n_labels: int) -> None:
         """Make room for this many labels."""
         self.classifiers.grow_to(n_labels)
+        self.pooled.grow_to(n_labels)
         self.known.grow_to(n_labels)
         self.moved.grow_to(n_labels)
 
@@ -75,13 +78,23 @@ class ServedFunctions:
 
     def serve(self, labels: Counts, weights: Doubles, mean: Doubles) -> None:
         """Serve classifiers of rows seen from their mean, (D, n) one a column."""
-        self.classifiers.rows[labels, :-1] = weights.T
-        self.classifiers.rows[labels, -1] = -(weights.T @ mean) / self._constant
+        self._set(self.classifiers.rows, labels, weights, np.zeros(len(labels)), mean)
         self.known.rows[labels] = weights.any(axis=0)
         self.moved.rows[labels] = True
         self._unknown = None
         for cycle in np.unique(labels // self._rho).tolist():
             self.compose(cycle)
+
+    def judge(self, labels: Counts, scores: Doubles, constants: Doubles, mean: Doubles) -> None:
+        """Serve what says how likely labels are: what `Pool.scores` gives for them."""
+        self._set(self.pooled.rows, labels, scores, constants, mean)
+        self.moved.rows[labels] = True
+
+    def _set(
+        self, served: Floats, labels: Counts, weights: Doubles, constants: Doubles, mean: Doubles
+    ) -> None:
+        served[labels, :-1] = weights.T
+        served[labels, -1] = (constants - weights.T @ mean) / self._constant
 
     def take_moved(self) -> Counts:
         """Return the labels whose classifiers have changed since the last call."""
@@ -90,10 +103,16 @@ class ServedFunctions:
         return moved
 
     def take_over(
-        self, labels: Counts, classifiers: Floats, changes: Counts, publications: int
+        self,
+        labels: Counts,
+        classifiers: Floats,
+        pooled: Floats,
+        changes: Counts,
+        publications: int,
     ) -> None:
         """Serve classifiers that were solved elsewhere."""
         self.classifiers.rows[labels] = classifiers
+        self.pooled.rows[labels] = pooled
         self.known.rows[labels] = classifiers.any(axis=1)
         self._unknown = None
         self.changes.replace(changes)
@@ -107,9 +126,10 @@ class ServedFunctions:
         k = self.functions.rows.shape[1]
         return np.repeat(self.publications + self.changes.rows[:, None], k, axis=1)
 
-    def restore(self, classifiers: Floats, changes: Counts) -> None:
+    def restore(self, classifiers: Floats, pooled: Floats, changes: Counts) -> None:
         """Serve classifiers as they were read from a file; there are words for all of them."""
         self.classifiers.replace(classifiers)
+        self.pooled.replace(pooled)
         self.known.replace((classifiers != 0).any(axis=1))
         self.moved.replace(np.zeros(len(classifiers), np.bool_))
         self._unknown = None
@@ -119,11 +139,18 @@ class ServedFunctions:
         self.changes.replace(changes)
 
     def scores(self, Z: Floats) -> Floats:
-        """Return (n, n_labels) scores of seen rows; -inf for labels that were not learned.
+        """Return (n, n_labels) scores of seen rows by the labels' own classifiers.
 
-        Where none was, all scores are the same.
+        They are -inf for labels that were not learned; where none was, all are the same.
         """
-        scores = margins_by(self.classifiers.rows[None], Z)
+        return self._scored(self.classifiers.rows, Z)
+
+    def pooled_scores(self, Z: Floats) -> Floats:
+        """Return the scores that say how likely labels are; see `scores`."""
+        return self._scored(self.pooled.rows, Z)
+
+    def _scored(self, served: Floats, Z: Floats) -> Floats:
+        scores = margins_by(served[None], Z)
         unknown = self.unknown
         if 0 < len(unknown) < scores.shape[1]:
             scores[:, unknown] = -np.inf

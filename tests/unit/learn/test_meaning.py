@@ -219,7 +219,7 @@ def test_labels_that_were_not_learned_are_not_likely(digits: Stream) -> None:
 
 
 def test_a_generation_is_a_publication(digits: Stream) -> None:
-    hasher = small().partial_fit(digits.X[:1000], digits.y[:1000])
+    hasher = small(publish=1.5).partial_fit(digits.X[:1000], digits.y[:1000])
     before = hasher.generation_
     hasher.partial_fit(digits.X[1000:1400], digits.y[1000:1400])
     assert hasher.generation_ == before
