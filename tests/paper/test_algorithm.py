@@ -146,7 +146,7 @@ def test_paper_setting_is_the_seed_and_nothing_else() -> None:
         "labels_per_cycle": 5,
         "learner": "sgd",
         "features": 1000,
-        "publish": 1.5,
+        "publish": 1.2,
         "learn_unlabelled": "auto",
         "step": 0.5,
         "loss": "hinge",

@@ -33,7 +33,7 @@ from everhash.learn.blas import one_thread
 from everhash.learn.growing import GrowingArray
 from everhash.learn.mixture import memberships
 from everhash.learn.options import Options
-from everhash.learn.pool import RIDGE_ALONE, Hints, make_pool, usual_rows
+from everhash.learn.pool import RIDGE_ALONE, Hints, in_order, make_pool, usual_rows
 from everhash.learn.record import Record
 from everhash.learn.ridge import MIDDLE, Inverse, Moments
 from everhash.learn.rotated_view import Rotated
@@ -348,7 +348,7 @@ class ExactLearner:
         self.served.publications += 1
         self.served.serve(everyone, weights, self.mean)
         self.served.judge(everyone, *scores, self.mean)
-        self.record.calibrate(int(np.count_nonzero(counts)))
+        self.record.calibrate(int(np.count_nonzero(counts)), usual_rows(counts))
 
     def _center(self) -> None:
         """Move the centre of the view to the mean of the rows that are kept, while it may move."""
@@ -361,9 +361,9 @@ class ExactLearner:
         """Return what rows without a label say of the means of labels, if they still help."""
         rows, counts = self.unlabelled, self.memory.counts.rows
         usual = usual_rows(counts)
-        if rows is None or len(rows) == 0 or usual >= HELPING:
+        if rows is None or len(rows.rows) == 0 or usual >= HELPING:
             return None
-        known, weight = np.flatnonzero(counts), 3 * usual
+        known, weight = in_order(moments.sums, counts), 3 * usual
         Z = self.view.of(rows.rows)[:, :-1]
         turned = slice(self.view.turned)
         totals = self.memory.totals[known][:, turned] * (weight * self.view.steps[turned])

@@ -32,8 +32,6 @@ FEW = 10
 EVEN = 20
 """Rows a label from which on both classifiers have the same share."""
 LEAST_UNIT = 1e-6
-STEEPNESS = 3.0
-"""The guessed inverse temperature is so many times the logarithm of the number of labels."""
 
 
 class Hints(NamedTuple):
@@ -101,7 +99,7 @@ def make_pool(
         counts: (n_labels,) rows of each label.
         hints: rows without a label; None for none.
     """
-    known = np.flatnonzero(counts)
+    known = in_order(rows.sums, counts)
     share = min(0.5, usual_rows(counts) / (2 * EVEN))
     pool = Pool(share, 1.0, 1.0, 0.0, within_of(rows, penalty, counts), hints)
     sums, counted = rows.sums[:, known], counts[known]
@@ -120,15 +118,36 @@ def within_of(rows: Moments, penalty: int, counts: Counts) -> Inverse:
     return rows.within(max(float(PENALTIES[penalty]), (FEW / usual_rows(counts)) ** 2))
 
 
+def in_order(sums: Doubles, counts: Counts) -> Counts:
+    """Return the labels that have rows, in an order that depends on their rows alone.
+
+    Labels are numbered as they came, and numbers that are rounded add up to another last digit in
+    another order.
+
+    Args:
+        sums: (D, n_labels) of each label's rows.
+        counts: (n_labels,) how many they are.
+    """
+    known = np.flatnonzero(counts)
+    ordered: Counts = known[np.lexsort((*sums[:3, known], counts[known]))]
+    return ordered
+
+
 def usual_rows(counts: Counts) -> float:
     """Return how many rows a usual label has, of those that have any."""
     some = counts[counts > 0]
     return float(np.median(some)) if len(some) else 0.0
 
 
-def guessed_temperature(n_labels: int) -> float:
-    """Return the inverse temperature of scores before any row was judged."""
-    return max(1.0, STEEPNESS * float(np.log(n_labels + 1)))
+def guessed_temperature(n_labels: int, usual: float) -> float:
+    """Return the inverse temperature of scores before any row was judged.
+
+    Args:
+        n_labels: that were learned.
+        usual: rows that a usual one of them has.
+    """
+    steepness = 3 - 1 / max(1.0, usual) ** 2  # one row says little of where a label ends
+    return max(1.0, steepness * float(np.log(n_labels + 1)))
 
 
 def _means(sums: Doubles, counts: Counts, labels: Counts, hints: Hints | None) -> Doubles:

@@ -1,7 +1,7 @@
 """What a hasher's file holds of how likely labels are; see `pool` and `exact_file`.
 
 state     pool: share, ridge_unit, means_unit, offset, weight (of hints; 0 without any), helped_by
-          unlabelled: limit, met; null where such rows are not kept
+          unlabelled: met; null where such rows are not kept
 arrays    pooled, judged, latest; unlabelled, in half precision where that loses nothing; with hints
           hint_sums and hint_rows; once rows are summed up, within, a lower triangle
 
@@ -20,7 +20,7 @@ from everhash.learn.model_format import MAX_COUNT, Arrays, Shape, array_of, coun
 from everhash.learn.pool import RIDGE_ALONE, Hints, Pool
 from everhash.learn.ridge import Factor
 from everhash.learn.triangles import square, triangle
-from everhash.learn.unlabelled import ALL
+from everhash.learn.unlabelled import MOST
 from everhash.stream import MAX_FEATURE
 
 MAX_SCALE = 1e30
@@ -34,7 +34,7 @@ def write(learner: ExactLearner, state: dict[str, Any], arrays: Arrays) -> None:
         "weight": 0.0 if pool.hints is None else pool.hints.weight,
         "helped_by": learner.helped_by,
     }
-    state["unlabelled"] = None if rows is None else {"limit": rows.limit, "met": rows.met}
+    state["unlabelled"] = None if rows is None else {"met": rows.met}
     arrays |= {"pooled": learner.served.pooled.rows, "judged": learner.judged.rows}
     arrays["latest"] = learner.record.latest
     if rows is not None:
@@ -113,6 +113,6 @@ def _read_unlabelled(learner: ExactLearner, said: Any, arrays: Arrays) -> None:
     rows = array_of(arrays, "unlabelled", kind, 2, (None, learner.view.n_features))
     rows = rows.astype(np.float32)
     require(bool((np.abs(rows) < MAX_FEATURE).all()), "rows without a label are out of range")
-    limit, met = count_of(said["limit"], ALL + 1), count_of(said["met"], MAX_COUNT)
-    kept = learner.unlabelled.restore(rows, limit, met)
-    require(kept, "rows without a label are not those that are kept")
+    met = count_of(said["met"], MAX_COUNT)
+    require(len(rows) <= min(MOST, met), "more rows without a label are kept than there may be")
+    learner.unlabelled.restore(rows, met)

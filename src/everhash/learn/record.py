@@ -34,7 +34,7 @@ DOUBLINGS = 10
 UNIT = 1_000_000
 """Losses are summed up in millionths, as whole numbers: no order of rows can change them."""
 GUESSED_ROWS = 10
-"""Rows that the guess of the temperature counts for."""
+"""Rows that the guess of the temperature counts for, or one for each label if they are more."""
 BEND = 0.08
 """How much more a row loses, about, at an inverse temperature of twice or half the best one."""
 ENOUGH = 256
@@ -69,7 +69,7 @@ class Record:
         self.loss = 0
         """Of all rows, each at the temperature of its day; like `losses` in whole units."""
         self.losses = np.zeros(DOUBLINGS, np.int64)
-        self.inverse_temperature = guessed_temperature(1)
+        self.inverse_temperature = guessed_temperature(1, 1.0)
         """What scores are multiplied with; it changes at publications."""
         self.latest = np.zeros(2, np.int64)
         """Rows scored, and those that were right, halved like `losses`; a row counts `ROW`."""
@@ -126,16 +126,18 @@ class Record:
         np.add.at(self.label_rows.rows, labels, 1)
         np.add.at(self.label_right.rows, labels, right[rows].astype(np.int64))
 
-    def calibrate(self, n_labels: int) -> None:
+    def calibrate(self, n_labels: int, usual: float) -> None:
         """Take the best temperature; from now on what was scored so far counts half.
 
         Newer functions have other scores.
 
         Args:
             n_labels: that were learned.
+            usual: rows that a usual one of them has.
         """
-        steps = np.arange(DOUBLINGS) - np.log2(guessed_temperature(n_labels))
-        guess = np.rint(UNIT * GUESSED_ROWS * BEND * steps**2).astype(np.int64)
+        steps = np.arange(DOUBLINGS) - np.log2(guessed_temperature(n_labels, usual))
+        rows = max(GUESSED_ROWS, n_labels)
+        guess = np.rint(UNIT * rows * BEND * steps**2).astype(np.int64)
         self.inverse_temperature = _bottom(self.losses + guess)
         self.losses //= 2
         self.latest //= 2

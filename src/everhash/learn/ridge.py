@@ -234,7 +234,8 @@ class ManyRows:
 
         level = penalty * np.trace(self.gram) / len(self.gram)
         once = min(1.0, self.n / max(1, self.counts.sum()))  # of rows with several labels
-        means = self.sums / np.sqrt(np.maximum(self.counts, 1))
+        order = np.lexsort((*self.sums[:3], self.counts))  # labels add up in any order of arrival
+        means = self.sums[:, order] / np.sqrt(np.maximum(self.counts[order], 1))
         scatter = dsyrk(-once, means, 1.0, self.gram, lower=1)
         return Factor(_factor(scatter.astype(np.float32, order="F"), level)[1])
 

@@ -67,9 +67,9 @@ def test_a_corrected_label_is_learned_as_if_it_had_been_right(
 @SIZES
 def test_a_label_taken_back_is_as_if_it_had_never_been_given(digits: Stream, n: int) -> None:
     labels: list[Any] = digits.y[:n].tolist()
-    left = [i for i in range(n) if i not in chosen(n)]
+    left = [None if i in chosen(n) else label for i, label in enumerate(labels)]
     with new() as never, new() as taken_back:
-        never.ingest(digits.X[left], [labels[i] for i in left])
+        never.ingest(digits.X[:n], left)
         taken_back.ingest(digits.X[:n], labels)
         assert taken_back.unlabel([*chosen(n)]) == 50
         assert taken_back.unlabel(chosen(n)) == 0, "they have none any more"
