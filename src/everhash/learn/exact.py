@@ -59,9 +59,9 @@ OFTEN = 1.2
 """The factor while rows are few: solving is cheap then, and every row matters."""
 HELPING = 20
 """Rows of a usual label from which on rows without a label no longer help to place its mean."""
-MORE, SOME = 1.5, 32
-"""All labels are solved again when rows without a label have grown by this factor, from so many
-on."""
+MORE, SOME, NEWER = 1.5, 32, 1.05
+"""While they help, all labels are solved again when rows without a label have grown by the first
+factor, from so many on, or the labels by the last."""
 
 
 class Due(NamedTuple):
@@ -200,10 +200,14 @@ class ExactLearner:
         growth = min(options.publish, OFTEN) if few else options.publish
         due = max(n + 1, int(np.ceil(self.published_rows * growth))) - n
         due = _after(counted, min(due, FIRST_ROWS - n) if few else due)
-        if self.unlabelled is not None and self._is_helped:
-            more = max(SOME, int(np.ceil(MORE * self.helped_by)))
-            due = min(due, _after(~counted, max(1, more - self.unlabelled.met)))
         known = np.flatnonzero(self.memory.counts.rows)
+        if self.unlabelled is not None and self._is_helped:
+            due = min(due, _after(~counted, max(1, self._helped_next - self.unlabelled.met)))
+            unknown = self.memory.counts.rows[labels] == 0
+            new = np.sort(np.unique(labels[unknown], return_index=True)[1])
+            more = max(1, self._labels_next - len(known))
+            if more <= len(new):
+                due = min(due, int(rows[unknown][new[more - 1]]) + 1)
         if self.inverse is None and len(known) < 2 and len(labels):
             # there was nothing to tell apart; a second label changes that
             others = np.flatnonzero(labels != (known[0] if len(known) else labels[0]))
@@ -216,10 +220,25 @@ class ExactLearner:
         few = usual_rows(self.published.rows) < HELPING
         return few and self.inverse is not None and self.helped_by < 2 * MOST
 
+    @property
+    def _helped_next(self) -> int:
+        """Rows without a label at which all labels are solved again."""
+        return max(SOME, int(np.ceil(MORE * self.helped_by)))
+
+    @property
+    def _labels_next(self) -> int:
+        """Labels with rows at which all are solved again: rows like a new one are others' now."""
+        known = int(np.count_nonzero(self.published.rows))
+        return max(known + 1, int(np.ceil(NEWER * known)))
+
     def may_publish(self, n: int, options: Options) -> bool:
         """Whether learning n rows could publish, so that the products of all rows are needed."""
         if self.memory.sums is None or self.inverse is None:
             return True
+        if self.unlabelled is not None and self._is_helped:
+            known = int(np.count_nonzero(self.memory.counts.rows))
+            if self.unlabelled.met + n >= self._helped_next or known + n >= self._labels_next:
+                return True
         return self.memory.rows + n >= int(np.ceil(self.published_rows * options.publish))
 
     def _take(self, X: Floats, rows: Counts, labels: Counts) -> None:
