@@ -41,11 +41,15 @@ COMMON = {
     "trust_rows",
     "trust_right",
     "best_scores",
+    "pooled",
+    "judged",
+    "latest",
+    "unlabelled",
 }
 MEANING = ("trust_rows", "trust_right", "best_scores")
 """Files that were written before these were counted have none of them."""
 KEPT = COMMON | {"few", "few_rows", "few_labels"}
-SUMMED = COMMON | {"total", "label_sums", "gram", "factor"}
+SUMMED = COMMON | {"total", "label_sums", "gram", "factor", "within"}
 COUNTERS = ("n_features", "lessons", "publications", "published_rows", "searched_rows", "penalty")
 RECORDED = ("offered", "rows", "right", "loss")
 
@@ -95,7 +99,18 @@ def test_files_without_trust_and_best_scores_load_with_none_counted(
         assert (loaded.posterior(X).novelty < 1).any()
 
 
-@pytest.mark.parametrize("name", sorted(KEPT | SUMMED))
+def test_rows_without_a_label_that_cannot_have_been_kept_are_refused(
+    kept: tuple[str, Arrays], tmp_path: Path
+) -> None:
+    state, arrays = kept
+    one = np.ones((1, 4), np.float16)
+    for wrong in (one, one.astype(np.int16), one[:, :3], one[0], np.float16("inf") * one):
+        refused(craft(tmp_path / "model", state, {**arrays, "unlabelled": wrong}))
+    met = json.dumps({**json.loads(state), "unlabelled": {"met": 1}})
+    assert load_hasher(craft(tmp_path / "model", met, {**arrays, "unlabelled": one}))
+
+
+@pytest.mark.parametrize("name", sorted((KEPT | SUMMED) - {"unlabelled"}))
 def test_an_array_of_another_type_shape_or_none_at_all_is_refused(
     name: str, kept: tuple[str, Arrays], summed: tuple[str, Arrays], tmp_path: Path
 ) -> None:
@@ -198,7 +213,7 @@ IN_ROWS: dict[str, tuple[Edit, str]] = {
         ),
         "do not fit them",
     ),
-    "sums instead of rows": (tell("rows", 60), "array .total. is missing"),
+    "sums instead of rows": (tell("rows", 60), "array .within. is missing"),
 }
 
 

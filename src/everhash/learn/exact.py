@@ -22,6 +22,7 @@ Rows are scored before they are learned (see `record`), by what is served at tha
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
@@ -62,6 +63,10 @@ HELPING = 20
 MORE, SOME, NEWER = 1.5, 32, 1.05
 """While they help, all labels are solved again when rows without a label have grown by the first
 factor, from so many on, or the labels by the last."""
+
+
+TOGETHER = 8
+"""Labels that are solved alone at a time."""
 
 
 class Due(NamedTuple):
@@ -305,26 +310,31 @@ class ExactLearner:
         waiting, judging, self._waiting, self._judging = self._waiting, self._judging, {}, {}
         if self.inverse is None:
             return
-        if waiting:
-            labels, _, _, weights = self._solve_alone(waiting)
+        for labels, _, _, weights in self._solve_alone(waiting):
             self.served.serve(labels, weights, self.mean)
-        if judging:
-            labels, sums, counts, weights = self._solve_alone(judging)
+        for labels, sums, counts, weights in self._solve_alone(judging):
             self.served.judge(labels, *self.pool.scores(weights, sums, counts, labels), self.mean)
 
     def _solve_alone(
         self, waiting: dict[int, tuple[Doubles, int]]
-    ) -> tuple[Counts, Doubles, Counts, Doubles]:
-        """Return labels, the (D, n) sums of their rows, how many they are, and weights by ridge."""
-        labels = np.array(list(waiting))
-        totals = np.array([total for total, _ in waiting.values()])
-        counts = np.array([count for _, count in waiting.values()])
-        sums = (totals * self.view.steps - counts[:, None] * self.mean).T
-        assert self.inverse is not None  # noqa: S101 - the caller has looked
-        weights = self.inverse.solve(sums)
-        unseen = 1 - np.minimum(1, self.published.rows[labels] / np.maximum(counts, 1))
-        reach = np.maximum(0, (sums * weights).sum(axis=0)) / np.maximum(counts, 1)
-        return labels, sums, counts, weights / (1 + unseen * reach)
+    ) -> Iterator[tuple[Counts, Doubles, Counts, Doubles]]:
+        """Yield labels, the (D, n) sums of their rows, how many they are, and weights by ridge.
+
+        It is always as many at once, some of them twice: BLAS rounds otherwise for other shapes,
+        and no label may depend on which others wait with it.
+        """
+        everyone = list(waiting)
+        for start in range(0, len(everyone), TOGETHER):
+            some = everyone[start : start + TOGETHER]
+            labels = np.array(some + some[-1:] * (TOGETHER - len(some)))
+            totals = np.array([waiting[label][0] for label in labels.tolist()])
+            counts = np.array([waiting[label][1] for label in labels.tolist()])
+            sums = (totals * self.view.steps - counts[:, None] * self.mean).T
+            assert self.inverse is not None  # noqa: S101 - the caller has looked
+            weights = self.inverse.solve(sums)
+            unseen = 1 - np.minimum(1, self.published.rows[labels] / np.maximum(counts, 1))
+            reach = np.maximum(0, (sums * weights).sum(axis=0)) / np.maximum(counts, 1)
+            yield labels, sums, counts, weights / (1 + unseen * reach)
 
     # Publishing
 

@@ -1,7 +1,9 @@
 """What a hasher's file holds of how likely labels are; see `pool` and `exact_file`.
 
-state     pool: share, ridge_unit, means_unit, offset, weight (of hints; 0 without any), helped_by
+state     pool: share, ridge_unit, means_unit, offset, weight (of hints; 0 without any); null where
+          labels are as likely as their own classifiers say
           unlabelled: met; null where such rows are not kept
+          helped_by
 arrays    pooled, judged, latest; unlabelled, in half precision where that loses nothing; with hints
           hint_sums and hint_rows; once rows are summed up, within, a lower triangle
 
@@ -30,10 +32,11 @@ UNITS = ("share", "ridge_unit", "means_unit", "offset")
 def write(learner: ExactLearner, state: dict[str, Any], arrays: Arrays) -> None:
     """Add what the learner knows to a file."""
     pool, rows = learner.pool, learner.unlabelled
-    state["pool"] = {name: getattr(pool, name) for name in UNITS} | {
-        "weight": 0.0 if pool.hints is None else pool.hints.weight,
-        "helped_by": learner.helped_by,
-    }
+    state["pool"] = None
+    if pool.within is not None:
+        weight = 0.0 if pool.hints is None else pool.hints.weight
+        state["pool"] = {name: getattr(pool, name) for name in UNITS} | {"weight": weight}
+    state["helped_by"] = learner.helped_by
     state["unlabelled"] = None if rows is None else {"met": rows.met}
     arrays |= {"pooled": learner.served.pooled.rows, "judged": learner.judged.rows}
     arrays["latest"] = learner.record.latest
@@ -55,9 +58,11 @@ def shapes(d: int, n_labels: int, width: int, state: dict[str, Any]) -> dict[str
     known: dict[str, Shape] = {"pooled": (n_labels, width), "judged": (n_labels,), "latest": (2,)}
     if state["unlabelled"] is not None:
         known["unlabelled"] = (None, d)
+    if state["pool"] is None:
+        return known
     if dict(state["pool"])["weight"]:
         known |= {"hint_sums": (None, width - 1), "hint_rows": (None,)}
-    if state["rows"] is not None and state["has_inverse"]:
+    if state["rows"] is not None:
         known["within"] = ((width - 1) * width // 2,)
     return known
 
@@ -72,18 +77,19 @@ def read(learner: ExactLearner, state: dict[str, Any], arrays: Arrays) -> None:
     latest = array_of(arrays, "latest", np.int64, 1, (2,))
     require(bool(latest[1] <= latest[0]), "more rows were right than there are")
     learner.record.latest = latest.copy()
-    said = dict(state["pool"])
-    learner.helped_by = count_of(said["helped_by"], MAX_COUNT)
-    units = [said[name] for name in (*UNITS, "weight")]
+    learner.helped_by = count_of(state["helped_by"], MAX_COUNT)
+    _read_unlabelled(learner, state["unlabelled"], arrays)
+    if state["pool"] is None:
+        return
+    require(bool(state["has_inverse"]), "labels are judged by what nobody has solved")
+    units = [dict(state["pool"])[name] for name in (*UNITS, "weight")]
     sound = all(type(unit) is float and abs(unit) < MAX_SCALE for unit in units)
     sound = sound and 0 <= units[0] <= 1 and min(units[1], units[2]) > 0 and units[4] >= 0
     require(sound, "the units of scores are out of range")
-    if state["has_inverse"]:
-        share, ridge, means, offset, weight = units
-        learner.pool = Pool(share, ridge, means, offset, None, _hints(learner, arrays, weight))
-        if learner.memory.sums is not None:
-            learner.pool = learner.pool._replace(within=_within(learner, arrays))
-    _read_unlabelled(learner, state["unlabelled"], arrays)
+    share, ridge, means, offset, weight = units
+    hints = _hints(learner, arrays, weight)
+    within = None if learner.memory.sums is None else _within(learner, arrays)
+    learner.pool = Pool(share, ridge, means, offset, within, hints)
 
 
 def _hints(learner: ExactLearner, arrays: Arrays, weight: float) -> Hints | None:
