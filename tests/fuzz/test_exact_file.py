@@ -42,7 +42,6 @@ COMMON = {
     "trust_right",
     "best_scores",
     "pooled",
-    "judged",
     "latest",
     "unlabelled",
 }

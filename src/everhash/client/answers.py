@@ -104,6 +104,7 @@ def _record_of(said: dict[str, Any] | None) -> dict[str, Any] | None:
     return {
         **{name: read_count(said[name]) for name in ("rows", "published_rows", "scored_rows")},
         "accuracy": _maybe(said["accuracy"], most=1),
+        "accuracy_now": _maybe(said.get("accuracy_now"), most=1),
         "log_loss": _maybe(said["log_loss"]),
         "temperature": read_number(said["temperature"]),
     }

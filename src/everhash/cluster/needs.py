@@ -11,6 +11,7 @@ from everhash.cluster.lead_state import LeadState
 from everhash.cluster.moved import NOBODY, pick
 from everhash.cluster.questions import All, Call, CodedBy, Find, Having, Moving, OwnSums
 from everhash.collection.collection import Collection
+from everhash.learn.publication import may_publish
 from everhash.wire.ids import IdList, as_ids
 
 LABEL_CALLS = ("merge_labels", "drop_label")
@@ -70,7 +71,7 @@ def _needs_sums(call: Call, state: LeadState) -> bool:
     if call.name in LABEL_CALLS:
         return True
     options = state.hasher._read_options(state.hasher.n_features_in_, first=False)
-    return state.learner.may_publish(_rows_of(call), options)
+    return may_publish(state.learner, _rows_of(call), options)
 
 
 def _argument(call: Call, name: str) -> Any:

@@ -9,44 +9,39 @@ having target 0. That is ridge regression, and its solution needs nothing but su
 How likely labels are is said by other scores, made of the same sums (see `pool`).
 
 What is served changes only at certain rows of the stream, so that nothing goes stale in between:
-  * All labels are solved, and a penalty is chosen, when rows have grown by the factor `publish`,
-    and while few have labels also when those without have grown by half.
+  * All labels are solved, and a penalty is chosen, when rows have grown enough (`publication`).
   * In between, a label that is new or has doubled is solved alone, with the inverse of the last
-    publication; how likely it is follows as soon as it has grown by a fifth. That inverse has not
-    seen its new rows; without them its scores would have no bound. Their sum is taken for a share f
-    of the label's own: (Gc + l I + f r r' / n)^-1 r, which is a / (1 + f r'a / n) with
-    a = (Gc + l I)^-1 r (Sherman and Morrison, 1950).
+    publication (`alone`).
 
 Rows are scored before they are learned (see `record`), by what is served at that moment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import groupby
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from everhash.errors import OptionError
+from everhash.learn.alone import Due, Waiting, due_sums, solved_alone
 from everhash.learn.blas import one_thread
 from everhash.learn.growing import GrowingArray
-from everhash.learn.mixture import memberships
+from everhash.learn.mixture import hints_of
 from everhash.learn.options import Options
-from everhash.learn.pool import RIDGE_ALONE, Hints, in_order, make_pool, usual_rows
+from everhash.learn.pool import RIDGE_ALONE, make_pool, usual_rows
+from everhash.learn.publication import until_publication
 from everhash.learn.record import Record
-from everhash.learn.ridge import MIDDLE, Inverse, Moments
+from everhash.learn.ridge import MIDDLE, Inverse
 from everhash.learn.rotated_view import Rotated
 from everhash.learn.row_memory import FIRST_ROWS, RowMemory
 from everhash.learn.served_functions import ServedFunctions
 from everhash.learn.sums import on_grid
-from everhash.learn.unlabelled import MOST, Unlabelled
+from everhash.learn.unlabelled import Unlabelled
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Counts = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 BLOCK = 4096
 """Rows seen at a time. Bounds memory; results do not depend on it."""
@@ -54,30 +49,6 @@ SEARCH_AGAIN = 4
 """The penalty is chosen anew when rows have grown by this factor."""
 DOUBLED = 2
 """A label that has grown by this factor is solved alone."""
-GROWN = 1.2
-"""A label that has grown by this factor is judged by its new rows too."""
-OFTEN = 1.2
-"""The factor while rows are few: solving is cheap then, and every row matters."""
-HELPING = 20
-"""Rows of a usual label from which on rows without a label no longer help to place its mean."""
-MORE, SOME, NEWER = 1.5, 32, 1.05
-"""While they help, all labels are solved again when rows without a label have grown by the first
-factor, from so many on, or the labels by the last."""
-
-
-TOGETHER = 8
-"""Labels that are solved alone at a time."""
-
-
-class Due(NamedTuple):
-    """A label to be solved alone, by the rows up to a certain one."""
-
-    row: int
-    label: int
-    rows: int
-    """Rows of the label by then."""
-    doubled: bool
-    """Whether its functions move, too."""
 
 
 class ExactLearner:
@@ -114,10 +85,7 @@ class ExactLearner:
         self.pool = RIDGE_ALONE
         self.helped_by = 0
         """Rows without a label that had come when all labels were last solved."""
-        self.judged: GrowingArray[np.int64] = GrowingArray((), np.int64)
-        """(n_labels,) rows of each label when it was last judged by them."""
-        self._waiting: dict[int, tuple[Doubles, int]] = {}
-        self._judging: dict[int, tuple[Doubles, int]] = {}
+        self._waiting: Waiting = {}
 
     # What is served
 
@@ -155,7 +123,6 @@ class ExactLearner:
     def meet(self, n_labels: int) -> None:
         """Make room for this many labels."""
         self.solved.grow_to(n_labels)
-        self.judged.grow_to(n_labels)
         self.published.grow_to(n_labels)
         self.served.meet(n_labels)
         self.memory.meet(n_labels)
@@ -173,8 +140,8 @@ class ExactLearner:
         start = 0
         while start < len(X):
             later = slice(int(np.searchsorted(rows, start)), None)
-            due = self._until_publication(
-                counted[start:], rows[later] - start, labels[later], options
+            due = until_publication(
+                self, counted[start:], rows[later] - start, labels[later], options
             )
             stop = min(start + due, start + BLOCK, len(X))
             inside = slice(*np.searchsorted(rows, (start, stop)))
@@ -196,56 +163,6 @@ class ExactLearner:
         labelled, numbered = np.unique(rows, return_inverse=True)
         return (X if len(labelled) == len(X) else X[labelled]), numbered.astype(np.int64)
 
-    def _until_publication(
-        self, counted: Bools, rows: Counts, labels: Counts, options: Options
-    ) -> int:
-        """Return how many of the rows to come are taken before all labels are solved again."""
-        n = self.memory.rows
-        few = self.memory.few is not None and n < FIRST_ROWS
-        growth = min(options.publish, OFTEN) if few else options.publish
-        due = max(n + 1, int(np.ceil(self.published_rows * growth))) - n
-        due = _after(counted, min(due, FIRST_ROWS - n) if few else due)
-        known = np.flatnonzero(self.memory.counts.rows)
-        if self.unlabelled is not None and self._is_helped:
-            due = min(due, _after(~counted, max(1, self._helped_next - self.unlabelled.met)))
-            unknown = self.memory.counts.rows[labels] == 0
-            new = np.sort(np.unique(labels[unknown], return_index=True)[1])
-            more = max(1, self._labels_next - len(known))
-            if more <= len(new):
-                due = min(due, int(rows[unknown][new[more - 1]]) + 1)
-        if self.inverse is None and len(known) < 2 and len(labels):
-            # there was nothing to tell apart; a second label changes that
-            others = np.flatnonzero(labels != (known[0] if len(known) else labels[0]))
-            due = min(due, int(rows[others[0]]) + 1) if len(others) else due
-        return due
-
-    @property
-    def _is_helped(self) -> bool:
-        """Whether, as of the last publication, more rows without a label would help more."""
-        few = usual_rows(self.published.rows) < HELPING
-        return few and self.inverse is not None and self.helped_by < 2 * MOST
-
-    @property
-    def _helped_next(self) -> int:
-        """Rows without a label at which all labels are solved again."""
-        return max(SOME, int(np.ceil(MORE * self.helped_by)))
-
-    @property
-    def _labels_next(self) -> int:
-        """Labels with rows at which all are solved again: rows like a new one are others' now."""
-        known = int(np.count_nonzero(self.published.rows))
-        return max(known + 1, int(np.ceil(NEWER * known)))
-
-    def may_publish(self, n: int, options: Options) -> bool:
-        """Whether learning n rows could publish, so that the products of all rows are needed."""
-        if self.memory.sums is None or self.inverse is None:
-            return True
-        if self.unlabelled is not None and self._is_helped:
-            known = int(np.count_nonzero(self.memory.counts.rows))
-            if self.unlabelled.met + n >= self._helped_next or known + n >= self._labels_next:
-                return True
-        return self.memory.rows + n >= int(np.ceil(self.published_rows * options.publish))
-
     def _take(self, X: Floats, rows: Counts, labels: Counts) -> None:
         """Learn rows between two publications, some of them scored before."""
         Z = self.view.of(X)
@@ -255,30 +172,26 @@ class ExactLearner:
         before = np.searchsorted([due.row for due in dues], sampled)
         done = 0
         for here, group in groupby(zip(before.tolist(), sampled.tolist(), strict=True), _first):
-            self._let_wait(dues[done:here], Q, rows, labels)
+            self._waiting |= due_sums(dues[done:here], self.memory, Q, rows, labels)
             self._solve_waiting()
             self._score(Z, np.array([row for _, row in group]), rows, labels)
             done = here
-        self._let_wait(dues[done:], Q, rows, labels)
+        self._waiting |= due_sums(dues[done:], self.memory, Q, rows, labels)
         self.memory.add(X, Q, rows, labels)
         self.lessons += len(rows)
 
     def _count(self, rows: Counts, labels: Counts) -> list[Due]:
         """Count labels row by row; return those that are to be solved, and when."""
-        counts, dues = self.memory.counts.rows, []
-        solved, judged = self.solved.rows, self.judged.rows
+        counts, solved, dues = self.memory.counts.rows, self.solved.rows, []
         if self.inverse is None:
             np.add.at(counts, labels, 1)
             return []
         for row, label in zip(rows.tolist(), labels.tolist(), strict=True):
             counts[label] = count = int(counts[label]) + 1
-            if count >= GROWN * judged[label]:
-                judged[label] = count
-                doubled = count >= DOUBLED * solved[label]
-                if doubled:
-                    solved[label] = count
-                    self.served.count_change(label)
-                dues.append(Due(row, label, count, bool(doubled)))
+            if count >= DOUBLED * solved[label]:
+                solved[label] = count
+                self.served.count_change(label)
+                dues.append(Due(row, label, count))
         return dues
 
     def _score(self, Z: Floats, sampled: Counts, rows: Counts, labels: Counts) -> None:
@@ -292,49 +205,14 @@ class ExactLearner:
             nearest, distances = self.served.nearest_words(seen, self.served.scores(seen))
             self.record.take(scores, nearest, distances, which.astype(np.int64), labels[steps])
 
-    def _let_wait(self, dues: list[Due], Q: Floats, rows: Counts, labels: Counts) -> None:
-        """Note the sums of labels to be solved, as they stood; only the newest of each counts."""
-        newest = {(due.label, due.doubled): due for due in dues}
-        for due in newest.values():
-            until = int(np.searchsorted(rows, due.row, side="right"))
-            mine = rows[:until][labels[:until] == due.label]
-            total = self.memory.totals[due.label] + Q[mine].sum(axis=0, dtype=np.float64)
-            if due.doubled:
-                self._waiting[due.label] = (total, due.rows)
-            before = self._judging.get(due.label)
-            if before is None or before[1] < due.rows:
-                self._judging[due.label] = (total, due.rows)
-
     def _solve_waiting(self) -> None:
         """Solve labels alone; only their own cycles move."""
-        waiting, judging, self._waiting, self._judging = self._waiting, self._judging, {}, {}
+        waiting, self._waiting = self._waiting, {}
         if self.inverse is None:
             return
-        for labels, _, _, weights in self._solve_alone(waiting):
+        for labels, sums, counts, weights in solved_alone(self, waiting):
             self.served.serve(labels, weights, self.mean)
-        for labels, sums, counts, weights in self._solve_alone(judging):
             self.served.judge(labels, *self.pool.scores(weights, sums, counts, labels), self.mean)
-
-    def _solve_alone(
-        self, waiting: dict[int, tuple[Doubles, int]]
-    ) -> Iterator[tuple[Counts, Doubles, Counts, Doubles]]:
-        """Yield labels, the (D, n) sums of their rows, how many they are, and weights by ridge.
-
-        It is always as many at once, some of them twice: BLAS rounds otherwise for other shapes,
-        and no label may depend on which others wait with it.
-        """
-        everyone = list(waiting)
-        for start in range(0, len(everyone), TOGETHER):
-            some = everyone[start : start + TOGETHER]
-            labels = np.array(some + some[-1:] * (TOGETHER - len(some)))
-            totals = np.array([waiting[label][0] for label in labels.tolist()])
-            counts = np.array([waiting[label][1] for label in labels.tolist()])
-            sums = (totals * self.view.steps - counts[:, None] * self.mean).T
-            assert self.inverse is not None  # noqa: S101 - the caller has looked
-            weights = self.inverse.solve(sums)
-            unseen = 1 - np.minimum(1, self.published.rows[labels] / np.maximum(counts, 1))
-            reach = np.maximum(0, (sums * weights).sum(axis=0)) / np.maximum(counts, 1)
-            yield labels, sums, counts, weights / (1 + unseen * reach)
 
     # Publishing
 
@@ -353,7 +231,7 @@ class ExactLearner:
         self._publish(self.penalty, search=grown)
 
     def _publish(self, start: int, *, search: bool) -> None:
-        self._waiting, self._judging = {}, {}
+        self._waiting = {}
         self._center()
         memory = self.memory
         moments = memory.moments()
@@ -367,10 +245,11 @@ class ExactLearner:
             weights = solution.weights
             searched = search or memory.few is not None
             self.searched_rows = memory.rows if searched else self.searched_rows
-            self.pool = make_pool(moments, weights, self.penalty, counts, self._hints(moments))
+            others = self.unlabelled
+            hints = None if others is None else hints_of(others.rows, memory, moments)
+            self.pool = make_pool(moments, weights, self.penalty, counts, hints)
         self.published.replace(counts.copy())
         self.solved.replace(counts.copy())
-        self.judged.replace(counts.copy())
         self.helped_by = 0 if self.unlabelled is None else self.unlabelled.met
         everyone = np.arange(len(counts))
         scores = self.pool.scores(weights, moments.sums, counts, everyone)
@@ -385,24 +264,6 @@ class ExactLearner:
             more = [] if self.unlabelled is None else [self.unlabelled.rows]
             rows = np.concatenate([self.memory.first_rows, *more])
             self.memory.move_to(rows.mean(axis=0, dtype=np.float64).astype(np.float32))
-
-    def _hints(self, moments: Moments) -> Hints | None:
-        """Return what rows without a label say of the means of labels, if they still help."""
-        rows, counts = self.unlabelled, self.memory.counts.rows
-        usual = usual_rows(counts)
-        if rows is None or len(rows.rows) == 0 or usual >= HELPING:
-            return None
-        known, weight = in_order(moments.sums, counts), 3 * usual
-        Z = self.view.of(rows.rows)[:, :-1]
-        turned = slice(self.view.turned)
-        totals = self.memory.totals[known][:, turned] * (weight * self.view.steps[turned])
-        unit = np.ascontiguousarray(Z[:, turned]) / np.float32(self.view.constant)
-        likely = memberships(unit, (totals / self.view.constant).astype(np.float32))
-        belonging = likely.sum(axis=0, dtype=np.float64)
-        sums, mine = np.zeros((len(counts), Z.shape[1])), np.zeros(len(counts))
-        sums[known] = likely.T @ Z - belonging[:, None] * moments.mean
-        mine[known] = belonging
-        return Hints(weight, sums, mine)
 
     # Forgetting and merging
 
@@ -427,10 +288,9 @@ class ExactLearner:
             return
         for label in np.unique(labels).tolist():
             count = int(self.memory.counts.rows[label])
-            self.solved.rows[label] = self.judged.rows[label] = count
+            self.solved.rows[label] = count
             self.served.count_change(label)
-            waiting = (self.memory.totals[label].copy(), count)
-            self._waiting[label] = self._judging[label] = waiting
+            self._waiting[label] = (self.memory.totals[label].copy(), count)
         self._solve_waiting()
 
     @one_thread()
@@ -476,12 +336,6 @@ class ExactLearner:
         """Start with the view of another, which is settled."""
         self.view = self.memory.view = other.view
         self.memory.settled = True
-
-
-def _after(mine: Bools, n: int) -> int:
-    """Return how many rows there are up to the n-th of these; more than all if it is not there."""
-    places = np.flatnonzero(mine)
-    return int(places[n - 1]) + 1 if 0 < n <= len(places) else len(mine) + max(1, n)
 
 
 def _first(pair: tuple[int, int]) -> int:

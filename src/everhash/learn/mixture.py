@@ -13,12 +13,43 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from everhash.learn.pool import HELPING, Hints, in_order, usual_rows
+from everhash.learn.ridge import Moments
+from everhash.learn.row_memory import RowMemory
+
 Floats = NDArray[np.float32]
 
 SHARPNESS = np.float32(20)
 ELSEWHERE = np.float32(0.2)
 """The cosine with a mean at which a row is as likely to have none of the labels."""
 ROUNDS = 8
+COUNTS = 3
+"""A labelled row counts for so many of them times the rows of a usual label."""
+
+
+def hints_of(rows: Floats, memory: RowMemory, moments: Moments) -> Hints | None:
+    """Return what rows without a label say of the means of labels, if they still help.
+
+    Args:
+        rows: that have no label.
+        memory: of the others, with the view that all are seen by.
+        moments: of the others.
+    """
+    view, counts = memory.view, memory.counts.rows
+    usual = usual_rows(counts)
+    if len(rows) == 0 or usual >= HELPING:
+        return None
+    known, weight = in_order(moments.sums, counts), COUNTS * usual
+    Z = view.of(rows)[:, :-1]
+    turned = slice(view.turned)
+    totals = memory.totals[known][:, turned] * (weight * view.steps[turned])
+    unit = np.ascontiguousarray(Z[:, turned]) / np.float32(view.constant)
+    likely = memberships(unit, (totals / view.constant).astype(np.float32))
+    belonging = likely.sum(axis=0, dtype=np.float64)
+    sums, mine = np.zeros((len(counts), Z.shape[1])), np.zeros(len(counts))
+    sums[known] = likely.T @ Z - belonging[:, None] * moments.mean
+    mine[known] = belonging
+    return Hints(weight, sums, mine)
 
 
 def memberships(rows: Floats, sums: Floats) -> Floats:
@@ -29,7 +60,7 @@ def memberships(rows: Floats, sums: Floats) -> Floats:
         sums: (n_labels, d) of the labelled rows, times what one of them counts for.
 
     >>> rows = np.array([[1, 0], [0.9, 0.43], [-1, 0]], np.float32)
-    >>> memberships(rows, np.array([[0, 1], [2, 0]], np.float32)).round(2).tolist()
+    >>> memberships(rows, np.array([[0, 1], [2, 0]], np.float32)).round(1).tolist()
     [[0.0, 1.0], [0.0, 1.0], [0.0, 0.0]]
     """
     likely = np.zeros((len(rows), len(sums)), np.float32)

@@ -33,7 +33,7 @@ from everhash.learn.model_format import (
     require_shapes,
     unpack_model,
 )
-from everhash.learn.options import Options, check_weights
+from everhash.learn.options import Options, check_weights, without_old_defaults
 from everhash.learn.stream_hasher import StreamHasher
 from everhash.stream import as_label
 from everhash.wire.labels import label_from_json, label_to_json
@@ -109,7 +109,7 @@ def restore_hasher(state: dict[str, Any], arrays: Arrays, make: type[Ours]) -> O
     for name, (dtype, ndim) in ARRAY_PARAMS.items():
         if f"given_{name}" in arrays:
             params[name] = array_of(arrays, f"given_{name}", dtype, ndim)
-    hasher = make(**params)
+    hasher = make(**without_old_defaults(params))
     d = len(array_of(arrays, "center", np.float32, 1))
     require(1 <= d <= limits.DIMS, f"{d} features")
     options = hasher._read_options(d, first=True)._replace(seed=count_of(state["seed"], 2**128))

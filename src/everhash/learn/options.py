@@ -99,6 +99,14 @@ def refuse_foreign(params: dict[str, Any], defaults: dict[str, Any]) -> None:
                 )
 
 
+def without_old_defaults(params: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what only the exact learner has from the file of another, at its old default."""
+    if params["learner"] == "exact":
+        return params
+    old = {"publish": 1.5, "learn_unlabelled": False}
+    return {name: value for name, value in params.items() if name not in old or value != old[name]}
+
+
 def read_options(params: dict[str, Any], n_features: int) -> Options:
     """Check every constructor argument."""
     bits = bits_of(params["bits"])
@@ -156,7 +164,7 @@ def _labels_per_cycle(value: Any, bits: int, learner: str) -> int:
 def _growth(value: Any) -> float:
     growth = positive("publish", value)
     if growth <= 1:
-        raise OptionError(f"publish must be above 1, got {value!r}", hint="1.5 is the default")
+        raise OptionError(f"publish must be above 1, got {value!r}", hint="1.2 is the default")
     return growth
 
 

@@ -31,6 +31,8 @@ FEW = 10
 """Rows a label up to which the penalty of the class means is above 1."""
 EVEN = 20
 """Rows a label from which on both classifiers have the same share."""
+HELPING = 20
+"""Rows of a usual label from which on rows without a label no longer help to place its mean."""
 LEAST_UNIT = 1e-6
 
 

@@ -4,7 +4,7 @@ state     pool: share, ridge_unit, means_unit, offset, weight (of hints; 0 witho
           labels are as likely as their own classifiers say
           unlabelled: met; null where such rows are not kept
           helped_by
-arrays    pooled, judged, latest; unlabelled, in half precision where that loses nothing; with hints
+arrays    pooled, latest; unlabelled, in half precision where that loses nothing; with hints
           hint_sums and hint_rows; once rows are summed up, within, a lower triangle
 
 Files of before have none of this: labels are then as likely as their own classifiers say, until all
@@ -38,8 +38,7 @@ def write(learner: ExactLearner, state: dict[str, Any], arrays: Arrays) -> None:
         state["pool"] = {name: getattr(pool, name) for name in UNITS} | {"weight": weight}
     state["helped_by"] = learner.helped_by
     state["unlabelled"] = None if rows is None else {"met": rows.met}
-    arrays |= {"pooled": learner.served.pooled.rows, "judged": learner.judged.rows}
-    arrays["latest"] = learner.record.latest
+    arrays |= {"pooled": learner.served.pooled.rows, "latest": learner.record.latest}
     if rows is not None:
         with np.errstate(over="ignore"):
             half = rows.rows.astype(np.float16)
@@ -55,7 +54,7 @@ def shapes(d: int, n_labels: int, width: int, state: dict[str, Any]) -> dict[str
     """Return the shapes that arrays of a good file have."""
     if "pool" not in state:
         return {}
-    known: dict[str, Shape] = {"pooled": (n_labels, width), "judged": (n_labels,), "latest": (2,)}
+    known: dict[str, Shape] = {"pooled": (n_labels, width), "latest": (2,)}
     if state["unlabelled"] is not None:
         known["unlabelled"] = (None, d)
     if state["pool"] is None:
@@ -71,9 +70,7 @@ def read(learner: ExactLearner, state: dict[str, Any], arrays: Arrays) -> None:
     """Bring the learner to where the file was written; its rows and classifiers are there."""
     learner.pool = RIDGE_ALONE
     if "pool" not in state:
-        learner.judged.replace(learner.solved.rows.copy())
         return
-    learner.judged.replace(array_of(arrays, "judged", np.int64, 1, (learner.n_labels,)))
     latest = array_of(arrays, "latest", np.int64, 1, (2,))
     require(bool(latest[1] <= latest[0]), "more rows were right than there are")
     learner.record.latest = latest.copy()

@@ -120,6 +120,9 @@ class Record(BaseModel):
     accuracy: float | None = Field(
         description="Share of those whose likeliest label was right; null if there are none."
     )
+    accuracy_now: float | None = Field(
+        description="The same of the latest rows: each publication counts half of the next."
+    )
     log_loss: float | None = Field(description="Mean of -log of the right labels' probability.")
     temperature: float = Field(description="What scores are divided by to become probabilities.")
 
