@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from everhash.bench import deep, found, growth, retrieval
+from everhash.bench import deep, few_labels, found, growth, retrieval
 from everhash.bench.costs import scale, speed
 from everhash.bench.datasets import Dataset
 from everhash.bench.likeness import measure as likeness
@@ -34,6 +34,7 @@ KINDS = {
     "retrieval": Kind(retrieval.measure),
     "growth": Kind(growth.measure),
     "found": Kind(found.measure),
+    "few": Kind(few_labels.measure),
     "deep": Kind(deep.measure, needs_data=False, needs_images=True),
     "scale": Kind(scale.measure, alone=True, needs_data=False),
     "speed": Kind(speed.measure, alone=True, needs_data=False),

@@ -44,6 +44,9 @@ BLOCK_BYTES = 8 << 20
 """Bytes of features in one part, about."""
 MAX_WAITING = 4096
 """Lessons, changes or changed entries that may wait before the model or the entries are written."""
+PUBLICATION = 4
+"""Whoever opens the file makes the publications of its lessons again, which takes time: each counts
+for one so-manieth of the bytes that lessons may take."""
 
 
 class Recorder:
@@ -60,6 +63,7 @@ class Recorder:
         self._places = 0
         self._mapping: FrozenMapping | None = None
         self._stamp = stamp_of(hasher)
+        self._generation = hasher.generation_
         self._coder = coder_stamp(index.coder)
         self._cells = index.cells
         self._lost: dict[PartKey, int] = {}
@@ -73,6 +77,7 @@ class Recorder:
         self._places = self._index.arrived
         self._mapping = self._index.coded_by
         self._stamp = stamp_of(self._hasher)
+        self._generation = self._hasher.generation_
         self._coder = coder_stamp(self._index.coder)
         self._cells = self._index.cells
 
@@ -91,7 +96,8 @@ class Recorder:
         `whole` if the hasher has learned more than the lessons.
         """
         about = change.about
-        total = about["lesson_bytes"]
+        published = max(0, self._hasher.generation_ - self._generation)
+        total = about["lesson_bytes"] + published * (about["model_bytes"] // PUBLICATION)
         for number, lesson in enumerate(lessons):
             total += lesson_bytes(lesson, 0 if number else new, self._hasher)
         full = total > about["model_bytes"] or about["lessons"] + len(lessons) > MAX_WAITING
@@ -317,7 +323,8 @@ class Recorder:
 def stamp_of(hasher: StreamHasher) -> tuple[Any, ...]:
     """Return a value that is another one after a hasher has learned something."""
     params = {name: str(value) for name, value in hasher.get_params().items()}
-    return hasher.version_, len(hasher.words_), hasher.lessons_, params
+    learned = hasher.lessons_, getattr(hasher, "helping_rows_", 0)
+    return hasher.version_, len(hasher.words_), learned, params
 
 
 def coder_stamp(coder: Likeness | None) -> tuple[bool, int]:

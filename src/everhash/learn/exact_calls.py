@@ -203,6 +203,14 @@ class ExactCalls(Classifying):
         return learner.record.trust.table if isinstance(learner, ExactLearner) else super().trust_
 
     @property
+    def helping_rows_(self) -> int:
+        """Rows without a label that have come to help, less those that were forgotten."""
+        learner = self._learner
+        if not isinstance(learner, ExactLearner) or learner.unlabelled is None:
+            return 0
+        return learner.unlabelled.met
+
+    @property
     def generation_(self) -> int:
         """How often all functions were solved together; see `publish`."""
         self._require_fitted()

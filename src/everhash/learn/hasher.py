@@ -76,7 +76,7 @@ class OnlineHasher(ExactCalls):
             and to merge. "sgd" takes the paper's gradient steps.
         features: exact learner: random features beside the rows' own. 0 is linear.
         publish: exact learner: solve all labels again when rows have grown by this factor, among
-            the first 1,000 by a fifth at most.
+            the first 1,000 by a tenth or a fifth at most.
         learn_unlabelled: exact learner: "auto" lets rows without a label help to say how likely
             labels are, while few rows have one; True lets them count as having none of the labels;
             False ignores them.

@@ -1,9 +1,9 @@
 """When all labels are solved again: at rows of the stream that follow from the rows before alone.
 
-That is when the rows that count have grown by the factor `publish`, by a fifth at most while they
-are few. While few rows have labels, those without help (see `mixture`), so all labels are solved
-again also when such rows have grown by half, or the labels by a twentieth: rows that are like a new
-label were taken for others before.
+That is when the rows that count have grown by the factor `publish`, by a tenth or a fifth at most
+while they are few. While few rows have labels, those without help (see `mixture`), so all labels
+are solved again also when such rows have grown by half, or the labels by a twentieth: rows that are
+like a new label were taken for others before.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 Counts = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-OFTEN = 1.2
-"""The factor while rows are few: solving is cheap then, and every row matters."""
+OFTEN = ((300, 1.1), (FIRST_ROWS, 1.2))
+"""The factor up to so many rows, at most: solving is cheap then, and every row matters."""
 MORE, SOME = 1.5, 32
 """That of rows without a label, from so many on."""
 NEWER = 1.05
@@ -46,7 +46,7 @@ def until_publication(
     """
     n = learner.memory.rows
     few = learner.memory.few is not None and n < FIRST_ROWS
-    growth = min(options.publish, OFTEN) if few else options.publish
+    growth = min([options.publish, *(factor for most, factor in OFTEN if few and n < most)])
     due = max(n + 1, int(np.ceil(learner.published_rows * growth))) - n
     due = _after(counted, min(due, FIRST_ROWS - n) if few else due)
     known = np.flatnonzero(learner.label_counts)

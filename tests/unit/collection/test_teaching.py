@@ -308,3 +308,28 @@ def test_without_auto_refresh_only_a_refresh_gives_guesses(digits: Stream) -> No
             assert (col.search(digits.X[:5], FEW, by).counts == FEW).all()
         col.refresh()
         assert None not in {entry.guess for entry in col.get(ids)}
+
+
+def test_opening_makes_few_publications_again(
+    tmp_path: Path, digits: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows without a label are lessons too, and each publication they cause takes time again."""
+    path = tmp_path / "c.ever"
+    given = [label if i % 30 < 2 else None for i, label in enumerate(digits.y.tolist())]
+    with everhash.create(path, 64) as col:
+        for start in range(0, 1500, 20):
+            col.ingest(digits.X[start : start + 20], given[start : start + 20])
+        made = col.hasher.generation_
+        proba = col.hasher.predict_proba(digits.X[1500:])  # type: ignore[attr-defined]
+    again = list[int]()
+    publish = ExactLearner._publish_in_time
+
+    def counted(learner: ExactLearner) -> None:
+        again.append(learner.served.publications)
+        publish(learner)
+
+    monkeypatch.setattr(ExactLearner, "_publish_in_time", counted)
+    with everhash.open(path) as col:
+        assert col.hasher.generation_ == made > 10
+        np.testing.assert_array_equal(col.hasher.predict_proba(digits.X[1500:]), proba)  # type: ignore[attr-defined]
+    assert len(again) <= 4
