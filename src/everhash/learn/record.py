@@ -2,7 +2,7 @@
 
 A row is scored by what is served when it arrives, then learned, so nothing is ever judged on what
 it has been taught (Dawid, 1984: prequential). All of the first thousand labelled rows are scored,
-then one in two, and whenever rows have doubled, half as many of them: some five hundred a doubling.
+then one in four, and whenever rows have doubled, half as many of them: 250 a doubling.
 Rows of labels that had not been learned yet are left out.
 
 The same rows tell how far a word can be trusted (`trust`) and what scores are usual (`novelty`).
@@ -92,7 +92,7 @@ class Record:
         numbers = self.offered + np.arange(len(rows))
         self.offered += len(rows)
         doublings = np.floor(np.log2(np.maximum(numbers, ALL) / ALL)).astype(np.int64)
-        every = np.where(numbers < ALL, 1, 2 << doublings)
+        every = np.where(numbers < ALL, 1, 4 << doublings)
         picked: Counts = rows[numbers % every == 0]
         return picked
 
