@@ -24,6 +24,9 @@ class Explanation:
     """The cycle whose bits were compared; -1 if all were."""
     bits: NDArray[np.int8]
     """(width,) +1 where query and entry agree, -1 where they differ, 0 where inactive."""
+    meaning: float | None = None
+    """By relevance and by meaning: how likely the entry is to have the query's label, by what was
+    learned alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +82,24 @@ class Matches:
 
     def __len__(self) -> int:
         return len(self.counts)
+
+    def why(self, query: int, rank: int) -> str:
+        """Return in a sentence why a query's match, counted from 0, stands where it does."""
+        likeness, score = self.likeness[query], float(self.scores[query, rank])
+        reasons = []
+        if self.explanations and (meaning := self.explanations[query][rank].meaning) is not None:
+            label = self.labels[query, rank]
+            name = self.guesses[query, rank] if label is None else label
+            if name is None:
+                reasons.append("no label, and nothing was learned that it could be taken for")
+            else:
+                reasons.append(f"{'taken for' if label is None else 'labelled'} {name}")
+                reasons.append(f"what was learned gives {meaning:.2f} that both have one label")
+        if np.isfinite(near := likeness[rank]):
+            others = np.delete(likeness[: self.counts[query]], rank)
+            farther = np.count_nonzero(others < near)
+            reasons.append(f"nearer than {farther} of the {len(others)} others (cosine {near:.2f})")
+        return f"{score:.4g}: {'; '.join(reasons) or 'by its distance'}"
 
     def to_arrow(self) -> Any:
         """Return a `pyarrow.Table` with one row a match, padding left out.

@@ -12,8 +12,7 @@ from typing import Any
 
 from everhash import peers
 from everhash.bench.baselines import BASELINES, LOGISTIC
-from everhash.bench.kinds import KINDS
-from everhash.bench.retrieval import PROTOCOLS
+from everhash.bench.kinds import KINDS, PROTOCOLS
 from everhash.bench.task import Task, as_options
 from everhash.errors import DataMissingError, OptionError, UnknownNameError
 from everhash.peers import deep

@@ -32,13 +32,18 @@ BESIDE = 30
 WAYS = ("relevance", "meaning", "likeness")
 COSTS = (1.0, 10.0, 100.0)
 TENTHS = 10
+PROTOCOLS = {
+    "few": f"few rows of each label have it, beside {BESIDE} that have none",
+    "half": "half of the labels are unknown, half of the rows of the others have none",
+}
 
 
 def measure(task: Task, data: Dataset) -> dict[str, Any]:
     """Return what a collection finds by each way, and how right its guesses are."""
-    if task.protocol not in ("few", "half"):
+    if task.protocol not in PROTOCOLS:
         raise OptionError(
-            f"no protocol {task.protocol!r} for few labels", hint="expected one of: few, half"
+            f"no protocol {task.protocol!r} for few labels",
+            hint=f"expected one of: {', '.join(PROTOCOLS)}",
         )
     asked = asked_by(task, data)
     few = task.protocol == "few"

@@ -30,6 +30,8 @@ NO_DATA = Dataset(
     "none", np.empty((0, 1), np.float32), np.empty(0, np.int64), np.empty(0, np.bool_)
 )
 """Passed to kinds that need no data set."""
+PROTOCOLS = retrieval.PROTOCOLS | few_labels.PROTOCOLS
+"""What is done to labels, in a few words."""
 KINDS = {
     "retrieval": Kind(retrieval.measure),
     "growth": Kind(growth.measure),

@@ -268,8 +268,7 @@ def _run(
 
 def _in_words(task: Task) -> str:
     """Return a task as people read it: data, method, bits, ordering and protocol."""
-    from everhash.bench.kinds import KINDS
-    from everhash.bench.retrieval import PROTOCOLS
+    from everhash.bench.kinds import KINDS, PROTOCOLS
 
     words = [task.dataset, task.variant, *([f"{task.bits} bits"] if task.bits else [])]
     words.append(f"ordering {task.seed + 1}")

@@ -235,4 +235,5 @@ def _explain(explanation: dict[str, Any]) -> str:
     compared = "own bits" if explanation["label"] is None else "codeword"
     where = "all cycles" if explanation["cycle"] < 0 else f"cycle {explanation['cycle']}"
     agree, differ = (explanation["bits"].count(sign) for sign in (1, -1))
-    return f"{compared}, {where}: {agree} of {agree + differ} bits agree"
+    bits = f"{compared}, {where}: {agree} of {agree + differ} bits agree"
+    return f"{printable(explanation['why'])}; {bits}"

@@ -1,7 +1,8 @@
-"""Explanations: which bits of a query agree with what it was compared with."""
+"""Explanations: what was learned of a match, and which bits agree with what was compared."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,22 +20,27 @@ if TYPE_CHECKING:
 
 
 def explain_hits(
-    entries: ReadableEntries, queries: EncodedQueries, found: Found
+    entries: ReadableEntries, queries: EncodedQueries, found: Found, meant: Floats | None
 ) -> list[list[Explanation]]:
     """Return one list a query: which bits of each match agree with the query's.
 
-    An entry with a label is compared by its codeword, one without by its own bits.
+    An entry with a label is compared by its codeword, one without by its own bits. `meant` says how
+    likely each match is to have the query's label, by what was learned.
     """
     hasher, names = entries.hasher, entries.codewords.names
     explained: list[list[Explanation]] = []
     for row in range(len(queries)):
         explained.append([])
-        pairs = zip(found.places[row].tolist(), found.numbers[row].tolist(), strict=True)
-        for place, number in pairs:
+        places, numbers = found.places[row].tolist(), found.numbers[row].tolist()
+        likely = [None] * len(places) if meant is None else meant[row].tolist()
+        for place, number, share in zip(places, numbers, likely, strict=True):
             if number >= 0 and hasher.assigns_codewords:
-                explained[-1].append(_by_codeword(hasher, queries, row, number, names[number]))
+                why = _by_codeword(hasher, queries, row, number, names[number])
             elif place >= 0 and entries.coded is not None:
-                explained[-1].append(_by_bits(entries.coded, queries, row, place))
+                why = _by_bits(entries.coded, queries, row, place)
+            else:
+                continue
+            explained[-1].append(replace(why, meaning=share))
     return explained
 
 

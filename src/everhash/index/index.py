@@ -192,7 +192,7 @@ class Index(Exporting):
 
     def _explained(self, query: Query, way: Way, found: Found) -> Any:
         by = way.name if way.name == "hamming" else "asymmetric"
-        return explain_hits(self, query.encoded(by), found)
+        return explain_hits(self, query.encoded(by), found, way.meant(found))
 
     # Refreshing
 

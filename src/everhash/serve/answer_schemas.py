@@ -16,6 +16,11 @@ class Explanation(BaseModel):
     label: fields.Label | None
     cycle: int = Field(description="The cycle whose bits were compared; -1 where all were.")
     bits: list[int] = Field(description="+1 agrees, -1 differs, 0 inactive.")
+    meaning: float | None = Field(
+        description="By relevance and by meaning: how likely the entry is to have the query's "
+        "label, by what was learned alone."
+    )
+    why: str = Field(description="The same in a sentence.")
 
 
 class Match(BaseModel):

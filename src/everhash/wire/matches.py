@@ -18,7 +18,7 @@ from everhash.matches import Explanation, Matches
 from everhash.wire.ids import as_id
 from everhash.wire.labels import label_from_json, label_to_json
 from everhash.wire.options import check_by
-from everhash.wire.values import read_count, read_list, read_signs
+from everhash.wire.values import read_count, read_list, read_number, read_signs
 
 T = TypeVar("T")
 
@@ -141,8 +141,9 @@ def to_json(matches: Matches) -> list[dict[str, Any]]:
             for match, payload in zip(found, matches.payloads[row], strict=True):
                 match["payload"] = payload
         if matches.explanations:
-            for match, explanation in zip(found, matches.explanations[row], strict=True):
-                match["explanation"] = _explanation_to_json(explanation)
+            for rank, explanation in enumerate(matches.explanations[row]):
+                said = {**_explanation_to_json(explanation), "why": matches.why(row, rank)}
+                found[rank]["explanation"] = said
         queries.append({"by": matches.by[row], "novelty": _number(novelty[row]), "found": found})
     return queries
 
@@ -158,7 +159,8 @@ def _label_to_json(label: Any) -> Any:
 
 def _explanation_to_json(explanation: Explanation) -> dict[str, Any]:
     label, bits = _label_to_json(explanation.label), explanation.bits.tolist()
-    return {"label": label, "cycle": explanation.cycle, "bits": bits}
+    meaning = explanation.meaning
+    return {"label": label, "cycle": explanation.cycle, "bits": bits, "meaning": meaning}
 
 
 def from_json(answer: dict[str, Any], *, explain: bool, payloads: bool) -> FlatMatches:
@@ -197,7 +199,10 @@ def _of_each(matches: list[Any], field: str, read: Callable[[Any], T]) -> list[l
 
 def _explanation(value: dict[str, Any]) -> Explanation:
     return Explanation(
-        read_label(value["label"]), read_count(value["cycle"], least=-1), read_signs(value["bits"])
+        read_label(value["label"]),
+        read_count(value["cycle"], least=-1),
+        read_signs(value["bits"]),
+        None if (meaning := value.get("meaning")) is None else read_number(meaning, 1),
     )
 
 

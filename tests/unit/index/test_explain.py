@@ -32,4 +32,36 @@ def test_labelled_entries_are_compared_by_the_codeword_of_their_label(
     found = index.search(digits.X[40:42], 60, by, explain=True)
     for row, whys in enumerate(found.explanations):
         assert [why.label for why in whys] == found.labels[row].tolist()
+        meant = [why.meaning for why in whys]
+        if by == "meaning":
+            assert meant == found.scores[row].tolist()
+        elif by != "relevance":
+            assert meant == [None] * 60
     assert np.count_nonzero(found.labels == None) == 60  # noqa: E711 - each value of an array
+
+
+def test_it_says_why_in_a_sentence(digits: Stream) -> None:
+    hasher = OnlineHasher().partial_fit(digits.X[:200], digits.y[:200])
+    index = Index(hasher)
+    index.add(digits.X[:60], y=[*digits.y[:30].tolist(), *[None] * 30])
+    asked = digits.X[40:41]
+    found = index.search(asked, 60, "meaning")
+    meant = dict(zip(found.ids[0].tolist(), found.scores[0].tolist(), strict=True))
+    found = index.search(asked, 10, explain=True)
+    for rank, explanation in enumerate(found.explanations[0]):
+        assert explanation.meaning == pytest.approx(meant[found.ids[0, rank]], abs=1e-6)
+        label, guess = found.labels[0, rank], found.guesses[0, rank]
+        near = found.likeness[0, rank]
+        farther = (found.likeness[0] < near).sum()
+        name = f"taken for {guess}" if label is None else f"labelled {label}"
+        assert found.why(0, rank) == (
+            f"{found.scores[0, rank]:.4g}: {name}; what was learned gives "
+            f"{explanation.meaning:.2f} that both have one label; nearer than {farther} of the "
+            f"9 others (cosine {near:.2f})"
+        )
+    nothing = Index(OnlineHasher().partial_fit(digits.X[:1], [None]))
+    nothing.add(digits.X[:5])
+    sentence = nothing.search(asked, 2, explain=True).why(0, 0)
+    assert "no label, and nothing was learned" in sentence
+    far = index.search(asked, 2, "hamming", explain=True)
+    assert far.why(0, 0).startswith(f"{far.scores[0, 0]:.4g}: ")

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from everhash import peers
 from everhash.bench import datasets
 from everhash.bench.baselines import BASELINES
-from everhash.bench.retrieval import PROTOCOLS
+from everhash.bench.kinds import PROTOCOLS
 from everhash.bench.task import Row, Task
 from everhash.peers import deep
 

@@ -53,6 +53,10 @@ class ByMeaning(Way):
         found = self._among(scope.places_in(self._entries), None, scope.labels, least=r)
         return self._measured(found)
 
+    def meant(self, found: Found) -> Floats:
+        """See `Way.meant`."""
+        return found.scores
+
     def of(self, places: Counts, labels: Counts | None) -> tuple[Floats, Counts]:
         """Return (q, m) scores of entries of each query's own, and the labels they are found by."""
         scores = np.full(places.shape, np.nan, np.float32)

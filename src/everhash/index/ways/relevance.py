@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from everhash.index.arrays import Floats
 from everhash.index.hasher import rows_learned
 from everhash.index.relevance import NEAR, Pairs, relevance, usual_rows
 from everhash.index.ways.likeness import ByLikeness, has_likeness
@@ -52,6 +53,10 @@ class ByRelevance(Way):
             np.where(there, found.places, -1),
             np.where(there, found.numbers, -1),
         ).at((slice(None), wide))
+
+    def meant(self, found: Found) -> Floats:
+        """See `Way.meant`."""
+        return self._meaning.of(found.places, None)[0]
 
     def pool(self, k: int | None, scope: Scope) -> Found:
         """Return the entries among which are the k best, each once, with scores by meaning.

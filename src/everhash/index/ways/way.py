@@ -120,6 +120,10 @@ class Way:
         """Return all entries whose score is at least r, or whose distance is at most r."""
         raise NotImplementedError
 
+    def meant(self, found: Found) -> Floats | None:  # noqa: ARG002 - not every way asks what was learned
+        """Return how likely entries are to have the query's label, by what was learned alone."""
+        return None
+
     def used(self) -> list[str]:
         """Return the name of the way that each query was searched by."""
         return [self.name] * len(self.novelty)

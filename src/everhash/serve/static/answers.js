@@ -204,7 +204,7 @@ function explain(card, { explanation }) {
   const text = `${agreement(explanation)} · ${as}`;
   const words = el("p", { class: "agreement", title: explained(explanation), text });
   const why = /** @type {HTMLElement} */ (card.querySelector(".why"));
-  why.append(words);
+  why.append(el("p", { class: "reason", text: explanation.why }), words);
   words.before(strip(explanation, why));
 }
 

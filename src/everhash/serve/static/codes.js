@@ -10,7 +10,7 @@ const KEPT = 500; // pictures beyond which those no longer on the page are forgo
 
 /**
  * How a query and an entry compare: +1 agree, -1 differ, 0 inactive.
- * @typedef {{label: any, cycle: number, bits: number[]}} Explanation
+ * @typedef {{label: any, cycle: number, bits: number[], why: string}} Explanation
  */
 
 /** @type {Map<HTMLCanvasElement, () => void>} */

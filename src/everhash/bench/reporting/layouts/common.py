@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from everhash.bench.baselines import COSINE
+from everhash.bench.kinds import PROTOCOLS
 from everhash.bench.reporting import tables
 from everhash.bench.reporting.beaten import where_beaten
 from everhash.bench.reporting.document import Heading, ReportPart, Series
@@ -25,7 +26,7 @@ from everhash.bench.reporting.samples import (
     with_figures,
 )
 from everhash.bench.reporting.tables import Table, Under, grid
-from everhash.bench.retrieval import ASYMMETRIC_AMONG, PROTOCOLS
+from everhash.bench.retrieval import ASYMMETRIC_AMONG
 from everhash.bench.task import Row
 
 STORED = {
