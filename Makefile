@@ -40,7 +40,6 @@ bench: $(BENCH)
 	$(BIN)/everhash bench report --out docs/results --overwrite
 	$(BIN)/python benchmarks/summary.py
 	$(BIN)/python benchmarks/find_speed.py
-	$(BIN)/python benchmarks/few_rows.py
 	$(BIN)/python benchmarks/first_use.py
 	$(BIN)/python benchmarks/exact.py
 	$(BIN)/python benchmarks/exact_cost.py

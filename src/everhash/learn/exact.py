@@ -27,12 +27,13 @@ from everhash.errors import OptionError
 from everhash.learn.alone import Due, Waiting, due_sums, solved_alone
 from everhash.learn.blas import one_thread
 from everhash.learn.growing import GrowingArray
+from everhash.learn.left_out import right_without, sample
 from everhash.learn.mixture import hints_of
 from everhash.learn.options import Options
-from everhash.learn.pool import RIDGE_ALONE, make_pool, usual_rows
+from everhash.learn.pool import HELPING, RIDGE_ALONE, make_pool, usual_rows
 from everhash.learn.publication import until_publication
 from everhash.learn.record import Record
-from everhash.learn.ridge import MIDDLE, Inverse
+from everhash.learn.ridge import MIDDLE, FewRows, Inverse
 from everhash.learn.rotated_view import Rotated
 from everhash.learn.row_memory import FIRST_ROWS, RowMemory
 from everhash.learn.served_functions import ServedFunctions
@@ -257,6 +258,10 @@ class ExactLearner:
         self.served.serve(everyone, weights, self.mean)
         self.served.judge(everyone, *scores, self.mean)
         self.record.calibrate(int(np.count_nonzero(counts)), usual_rows(counts))
+        if solution is not None and isinstance(moments, FewRows) and usual_rows(counts) < HELPING:
+            some = sample(moments, memory.first_rows, counts)
+            right = right_without(moments, solution, self.pool, counts, some)
+            self.record.replace_latest(len(some), right)
 
     def _center(self) -> None:
         """Move the centre of the view to the mean of the rows that are kept, while it may move."""

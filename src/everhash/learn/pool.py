@@ -80,9 +80,23 @@ class Pool(NamedTuple):
 
     def _by_means(self, sums: Doubles, counts: Counts, labels: Counts) -> tuple[Doubles, Doubles]:
         assert self.within is not None  # noqa: S101 - the caller has looked
-        means = _means(sums, counts, labels, self.hints)
+        means, _ = self.means(sums, counts, labels)
         directions = self.within.solve(means)
         return directions, -(means * directions).sum(axis=0) / 2
+
+    def means(self, sums: Doubles, counts: Counts, labels: Counts) -> tuple[Doubles, Doubles]:
+        """Return (D, n) the means of labels, and how much their rows count for, together.
+
+        Rows that have no label but resemble theirs count too, see `Hints`.
+        """
+        if self.hints is None:
+            return sums / np.maximum(counts, 1), counts.astype(np.float64)
+        weight, hint_sums, hint_rows = self.hints
+        some = labels < len(hint_rows)  # not those of labels that came later
+        more, rows = np.zeros_like(sums), np.zeros(len(labels))
+        more[:, some], rows[some] = hint_sums[labels[some]].T, hint_rows[labels[some]]
+        total: Doubles = weight * counts + rows
+        return (weight * sums + more) / np.maximum(total, 1), total
 
 
 RIDGE_ALONE = Pool(1.0, 1.0, 1.0, 0.0, None)
@@ -150,17 +164,6 @@ def guessed_temperature(n_labels: int, usual: float) -> float:
     """
     steepness = 3 - 1 / max(1.0, usual) ** 2  # one row says little of where a label ends
     return max(1.0, steepness * float(np.log(n_labels + 1)))
-
-
-def _means(sums: Doubles, counts: Counts, labels: Counts, hints: Hints | None) -> Doubles:
-    """Return (D, n) the means of labels, with those rows that have none but resemble theirs."""
-    if hints is None:
-        return sums / np.maximum(counts, 1)
-    some = labels < len(hints.rows)  # not those of labels that came later
-    more, rows = np.zeros_like(sums), np.zeros(len(labels))
-    more[:, some], rows[some] = hints.sums[labels[some]].T, hints.rows[labels[some]]
-    total: Doubles = (hints.weight * sums + more) / np.maximum(hints.weight * counts + rows, 1)
-    return total
 
 
 def _unit(score: float) -> float:

@@ -46,7 +46,12 @@ def until_publication(
     """
     n = learner.memory.rows
     few = learner.memory.few is not None and n < FIRST_ROWS
-    growth = min([options.publish, *(factor for most, factor in OFTEN if few and n < most)])
+    growth = min(
+        [
+            options.publish,
+            *(factor for most, factor in OFTEN if few and learner.published_rows < most),
+        ]
+    )
     due = max(n + 1, int(np.ceil(learner.published_rows * growth))) - n
     due = _after(counted, min(due, FIRST_ROWS - n) if few else due)
     known = np.flatnonzero(learner.label_counts)

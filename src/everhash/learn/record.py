@@ -9,7 +9,8 @@ The same rows tell how far a word can be trusted (`trust`) and what scores are u
 
 Scores become probabilities by softmax(s / temperature). The temperature is that with the least
 log-loss on these rows, older ones counting less: at every publication their weight is halved. A
-guess (`pool`) counts for some rows more. Accuracy is told of all rows, and of the latest.
+guess (`pool`) counts for some rows more. Accuracy is told of all rows, and of now: of the latest,
+or while few rows have labels, of kept ones, each left out (`left_out`).
 """
 
 from __future__ import annotations
@@ -144,6 +145,10 @@ class Record:
         if self.trust.rows.sum() >= ENOUGH * ROW:
             self.trust.halve()
             self.best_scores.halve()
+
+    def replace_latest(self, rows: int, right: int) -> None:
+        """Tell accuracy of now by rows that were judged otherwise: see `left_out`."""
+        self.latest = ROW * np.array([rows, right])
 
     def merge(self, other: Record, numbers: Counts) -> None:
         """Add what another has recorded; `numbers` are its labels' numbers here, or GONE."""

@@ -53,6 +53,8 @@ class Solution:
     inverse: Inverse
     penalty: int
     """Its place among `PENALTIES`."""
+    leverage: Doubles
+    """(n,) of each row, where they are at hand: how much its own target decides its score."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,10 +149,19 @@ class FewRows:
 
     def __init__(self, Z: Doubles, rows: Counts, labels: Counts, n_labels: int) -> None:
         self.mean: Doubles = Z.mean(axis=0) if len(Z) else np.zeros(Z.shape[1])
-        self._rows, self._of, self._labels = Z - self.mean, rows, labels
-        self._targets = np.zeros((len(Z), n_labels))
-        self._targets[rows, labels] = 1
-        self.sums: Doubles = self._rows.T @ self._targets
+        self.centred, self._of, self._labels = Z - self.mean, rows, labels
+        targets = np.zeros((len(Z), n_labels))
+        targets[rows, labels] = 1
+        self.sums: Doubles = self.centred.T @ targets
+        self.sought: Doubles = targets - (targets.mean(axis=0) if len(Z) else 0)
+
+    @property
+    def only_label(self) -> Counts:
+        """(n,) the label of each row; -1 where it has several, or none."""
+        labels: Counts = np.full(len(self.centred), -1)
+        labels[self._of] = self._labels
+        labels[np.bincount(self._of, minlength=len(labels)) != 1] = -1
+        return labels
 
     def ridge(self, start: int, *, search: bool) -> Solution | None:  # noqa: ARG002
         """See `Moments.ridge`."""
@@ -158,10 +169,7 @@ class FewRows:
 
     def solve(self, penalty: int | None = None) -> Solution | None:
         """Solve with a penalty, or with the best one."""
-        if len(self._rows) == 0:
-            return None
-        (n, width), rows = self._rows.shape, self._rows
-        sought = self._targets - self._targets.mean(axis=0)
+        rows, sought, (n, width) = self.centred, self.sought, self.centred.shape
         if not rows.any() or not sought.any():
             return None
         dual = n < width
@@ -180,16 +188,20 @@ class FewRows:
         weights = vectors @ (shrunk[best][:, None] * turned)
         alone = max(best, ALONE)
         inverse = Spectrum(vectors, shrunk[alone], rows if dual else None, float(level[alone]))
-        return Solution(rows.T @ weights if dual else weights, inverse, best)
+        if dual:
+            leverage = 1 - level[best] * (vectors**2 @ shrunk[best])
+        else:
+            leverage = (rows @ vectors) ** 2 @ shrunk[best]
+        return Solution(rows.T @ weights if dual else weights, inverse, best, leverage + 1 / n)
 
     def within(self, penalty: float) -> Inverse:
         """See `Moments.within`."""
         from scipy.linalg import cho_factor
 
         counts = np.maximum(np.bincount(self._labels, minlength=self.sums.shape[1]), 1)
-        spread = self._rows[self._of] - (self.sums / counts).T[self._labels]
+        spread = self.centred[self._of] - (self.sums / counts).T[self._labels]
         n, width = spread.shape
-        level = penalty * float(np.vdot(self._rows, self._rows)) / width
+        level = penalty * float(np.vdot(self.centred, self.centred)) / width
         products = spread @ spread.T if n < width else spread.T @ spread
         products[np.diag_indices(len(products))] += level
         factor = cho_factor(products, lower=True, overwrite_a=True, check_finite=False)
@@ -226,7 +238,8 @@ class ManyRows:
             best = _least_gcv(self.gram, self.sums, spread, self.n, start)
         _, lower = _factor(self.gram, _level(self.gram, best))
         weights = dpotrs(lower, self.sums, lower=1)[0]
-        return Solution(weights, Factor(lower.astype(np.float32, order="F")), best)
+        inverse = Factor(lower.astype(np.float32, order="F"))
+        return Solution(weights, inverse, best, np.empty(0))
 
     def within(self, penalty: float) -> Inverse:
         """See `Moments.within`."""

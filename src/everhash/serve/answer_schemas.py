@@ -126,7 +126,7 @@ class Record(BaseModel):
         description="Share of those whose likeliest label was right; null if there are none."
     )
     accuracy_now: float | None = Field(
-        description="The same of the latest rows: each publication counts half of the next."
+        description="The same of now: of the latest rows, or of learned ones, each left out."
     )
     log_loss: float | None = Field(description="Mean of -log of the right labels' probability.")
     temperature: float = Field(description="What scores are divided by to become probabilities.")

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from everhash import OnlineHasher
 from everhash.learn import unlabelled as unlabelled_rows
 from everhash.learn.exact import ExactLearner
+from everhash.learn.left_out import right_without
 from everhash.learn.mixture import memberships
-from everhash.learn.pool import make_pool
+from everhash.learn.pool import Hints, make_pool
 from everhash.learn.ridge import FewRows, ManyRows
 from everhash.learn.unlabelled import Unlabelled, hashes_of
 from tests.conftest import Stream
@@ -219,3 +220,65 @@ def test_rows_that_are_like_no_label_belong_to_none() -> None:
     np.testing.assert_allclose(likely[:2], np.eye(2), atol=1e-2)
     assert (likely[2:].sum(axis=1) < 0.1).all()
     assert (likely.sum(axis=1) < 1).all()
+
+
+# Left out
+
+
+@pytest.mark.parametrize(("n", "width"), [(40, 90), (120, 30)])
+@pytest.mark.parametrize("helped", [False, True])
+def test_rows_left_out_are_told_as_if_the_others_alone_had_been_solved(
+    n: int, width: int, helped: bool
+) -> None:
+    """All but what the row has decided for all others: the mean, the penalty, the units."""
+    rng = np.random.default_rng(n)
+    labels = np.arange(n) % 4
+    Z = rng.standard_normal((n, width)) + 1.5 * np.eye(width)[labels]
+    counts = np.bincount(labels)
+    rows = FewRows(Z, np.arange(n), labels, 4)
+    solution = rows.solve(14)
+    assert solution is not None
+    hints = None
+    if helped:
+        hints = Hints(2.0, rng.standard_normal((4, width)), np.array([1.0, 0.5, 3.0, 0.0]))
+    pool = make_pool(rows, solution.weights, 14, counts, hints)
+    level = np.geomspace(1e-4, 30, 24)[14] * (rows.centred**2).sum() / width
+    means_level = max(np.geomspace(1e-4, 30, 24)[14], (10 / (n / 4)) ** 2)
+    means_level *= (rows.centred**2).sum() / width
+    right = 0
+    for row in range(n):
+        others = np.arange(n) != row
+        left, mine = rows.centred[others], labels[others]
+        without = np.bincount(mine, minlength=4)
+        centre = left.mean(axis=0)
+        gram = (left - centre).T @ (left - centre) + level * np.eye(width)
+        sought = np.eye(4)[mine]
+        weights = np.linalg.solve(gram, (left - centre).T @ sought)
+        by_ridge = (rows.centred[row] - centre) @ weights + sought.mean(axis=0)
+        sums = left.T @ sought
+        spread = left - (sums / without).T[mine]
+        inverse = np.linalg.inv(spread.T @ spread + means_level * np.eye(width))
+        means, _ = pool.means(sums, without, np.arange(4))
+        by_means = rows.centred[row] @ inverse @ means
+        by_means -= np.einsum("dy,de,ey->y", means, inverse, means) / 2
+        score = by_ridge * pool.share / pool.ridge_unit
+        score += (by_means - pool.offset) * (1 - pool.share) / pool.means_unit
+        right += score.argmax() == labels[row]
+    found = right_without(rows, solution, pool, counts, np.arange(n))
+    assert abs(found - right) <= 1, "one row may be told by a hair"
+    assert 0.2 * n < found < n
+
+
+@pytest.mark.parametrize(("labelled", "seeds"), [(5, 6), (12, 3)])
+def test_accuracy_of_now_is_about_that_on_new_rows(
+    digits: Stream, labelled: int, seeds: int
+) -> None:
+    said, true = [], []
+    for seed in range(seeds):
+        rows, labels = starting(digits.y, seed, labelled)
+        asked = np.setdiff1d(np.arange(len(digits.y)), rows)
+        hasher = taught(digits, rows, labels).publish()
+        accuracy: Any = hasher.accuracy_
+        said.append(accuracy.latest)
+        true.append(np.mean(hasher.predict(digits.X[asked]) == digits.y[asked]))
+    assert np.mean(said) == pytest.approx(np.mean(true), abs=0.04)

@@ -23,7 +23,7 @@ TOLD = (
     "three for these queries, the nearest mean of a label, and the nearest row. The others cannot "
     "learn from rows without a label. Gap: to the best of them. Error: as above, of the "
     "probability of the likeliest label. Said: the accuracy that `stats` reports as "
-    "`accuracy_now`, measured on rows before they were learned; - where none could be."
+    "`accuracy_now`, measured on learned rows, each left out; - where no label has two."
 )
 SEARCHES = ("relevance", "meaning", "cosine")
 CLASSIFIERS = ("everhash", "logistic", "means", "nearest")
