@@ -125,11 +125,12 @@ def consider(labels: int, rows: int | None) -> tuple[str, ...]:
             "it for what it learns from labels, not for speed"
         )
     if rows is not None and labels < FEW_LABELS and rows < 5 * labels:
-        # `python benchmarks/few_rows.py`: first answers right, cosine against the default
+        # `everhash bench run found`, docs/results/found.md: few rows of each label have it
         found.append(
-            "with few labels and fewer than 5 rows of each, cosine finds more: .651 of answers "
-            "against .590 with 2 rows of each of 10 labels (CIFAR-10 CNN); with 5 it is .723 "
-            "against .777, and with 2 rows of each of 150 labels .734 against .758 (CLINC150)"
+            "with few labels and fewer than 5 rows of each, cosine gives the right first answer "
+            "as often or more: .963 against .952 with 2 rows of each of 10 labels (digits), .702 "
+            "against .679 (Fashion-MNIST); with 2 rows of each of 150 labels it is .865 against "
+            ".888 (CLINC150)"
         )
     # `everhash bench run found`, docs/results/found.md: first answers right, all rows at once
     found.append(

@@ -43,7 +43,7 @@ FIELDS = ("id", "score", "likeness", "label", "guess", "payload")
 def _found(by: str, *matches: tuple[Any, ...]) -> dict[str, Any]:
     """Return an answer to the cap: what `FIELDS` names of each match, payloads if there are."""
     found = [dict(zip(FIELDS, match, strict=False)) for match in matches]
-    return {"matches": [{"by": by, "novelty": 0.201, "found": found}], "columns": len(found)}
+    return {"matches": [{"by": by, "novelty": 0.199, "found": found}], "columns": len(found)}
 
 
 def _entry(
@@ -82,8 +82,8 @@ EXAMPLES = {
         {"rows": [CAP], "k": 2, "payloads": True},
         _found(
             "relevance",
-            ("sku-2", 0.957, 0.966, "hats", None, {"title": "straw hat"}),
-            ("sku-3", 0.869, 1.0, None, "hats", None),
+            ("sku-2", 0.979, 0.966, "hats", None, {"title": "straw hat"}),
+            ("sku-3", 0.938, 1.0, None, "hats", None),
         ),
     ),
     "/radius": Example(
