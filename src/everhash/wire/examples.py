@@ -21,7 +21,7 @@ BOOTS, SANDAL = [0.9, 0.1, 0.3, 0.2], [0.8, -0.1, 0.2, 0.4]
 HAT, CAP = [-0.2, 1.1, 0.4, 0.1], [-0.1, 0.9, 0.5, 0.3]
 RECORD = {
     **{"rows": 5, "published_rows": 5, "scored_rows": 5},
-    **{"accuracy": 0.8, "accuracy_now": 1.0, "log_loss": 4.511, "temperature": 0.203},
+    **{"accuracy": 0.8, "accuracy_now": 1.0, "log_loss": 0.823, "temperature": 0.326},
 }
 REPORT = {
     **{"entries": 1, "entries_touched": 0, "bits_recomputed": 0, "bits_certified": 0},
