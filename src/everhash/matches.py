@@ -99,7 +99,8 @@ class Matches:
             others = np.delete(likeness[: self.counts[query]], rank)
             farther = np.count_nonzero(others < near)
             reasons.append(f"nearer than {farther} of the {len(others)} others (cosine {near:.2f})")
-        return f"{score:.4g}: {'; '.join(reasons) or 'by its distance'}"
+        stated = f"{score:.4g}" if self.by[query] in ("asymmetric", "hamming") else f"{score:.2f}"
+        return f"{stated}: {'; '.join(reasons) or 'by its distance'}"
 
     def to_arrow(self) -> Any:
         """Return a `pyarrow.Table` with one row a match, padding left out.

@@ -55,7 +55,7 @@ def test_it_says_why_in_a_sentence(digits: Stream) -> None:
         farther = (found.likeness[0] < near).sum()
         name = f"taken for {guess}" if label is None else f"labelled {label}"
         assert found.why(0, rank) == (
-            f"{found.scores[0, rank]:.4g}: {name}; what was learned gives "
+            f"{found.scores[0, rank]:.2f}: {name}; what was learned gives "
             f"{explanation.meaning:.2f} that both have one label; nearer than {farther} of the "
             f"9 others (cosine {near:.2f})"
         )

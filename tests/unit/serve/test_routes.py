@@ -186,7 +186,7 @@ def test_search_says_why(reading: Served, stored: Collection) -> None:
             told_why = {"label": why.label, "cycle": why.cycle, "bits": why.bits.tolist()}
             told_why |= {"meaning": why.meaning, "why": match["explanation"]["why"]}
             has = "taken for" if match["label"] is None else "labelled"
-            assert told_why["why"].startswith(f"{match['score']:.4g}: {has} ")
+            assert told_why["why"].startswith(f"{match['score']:.2f}: {has} ")
             assert match["explanation"] == told_why
 
 

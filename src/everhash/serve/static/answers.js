@@ -202,9 +202,10 @@ function explain(card, { explanation }) {
   const { label } = explanation;
   const as = label === null ? "its own bits" : `word of ${labelText(label)}`;
   const text = `${agreement(explanation)} · ${as}`;
-  const words = el("p", { class: "agreement", title: explained(explanation), text });
+  const title = `${explanation.why}; ${explained(explanation)}`;
+  const words = el("p", { class: "agreement", title, text });
   const why = /** @type {HTMLElement} */ (card.querySelector(".why"));
-  why.append(el("p", { class: "reason", text: explanation.why }), words);
+  why.append(words);
   words.before(strip(explanation, why));
 }
 
