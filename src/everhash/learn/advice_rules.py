@@ -128,15 +128,15 @@ def consider(labels: int, rows: int | None) -> tuple[str, ...]:
         # `everhash bench run found`, docs/results/found.md: few rows of each label have it
         found.append(
             "with few labels and fewer than 5 rows of each, cosine gives the right first answer "
-            "as often or more: .963 against .952 with 2 rows of each of 10 labels (digits), .702 "
-            "against .679 (Fashion-MNIST); with 2 rows of each of 150 labels it is .865 against "
-            ".888 (CLINC150)"
+            "as often or more: .966 against .957 with 2 rows of each of 10 labels (digits), .704 "
+            "against .689 (Fashion-MNIST); with 2 rows of each of 150 labels it is .867 against "
+            ".890 (CLINC150)"
         )
     # `everhash bench run found`, docs/results/found.md: first answers right, all rows at once
     found.append(
         "if all rows are there at once and only their labels are asked for, logistic regression "
-        "does about as well or better: .937 of first answers against .927 (CLINC150), .798 "
-        "against .785 (Caltech-256), .889 against .891 (CIFAR-10 CNN)"
+        "does about as well or better: .937 of first answers against .932 (CLINC150), .798 "
+        "against .792 (Caltech-256), .889 against .896 (CIFAR-10 CNN)"
     )
     # `everhash bench run unseen`, docs/results/unseen.md
     found.append(

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from everhash.bench.few_labels import BESIDE
 from everhash.bench.reporting.document import Heading, ReportPart
-from everhash.bench.reporting.samples import blocks, setting
+from everhash.bench.reporting.samples import blocks
 from everhash.bench.reporting.tables import Table
 from everhash.bench.task import Row
 
@@ -38,7 +38,7 @@ def few(rows: Sequence[Row]) -> Iterator[ReportPart]:
     yield TOLD
     head = ("data", "rows", *CLASSIFIERS, "gap", "error", "said")
     yield Table(head, tuple(_told(block) for block in blocks(rows)))
-    yield setting(list(rows))
+    yield _measured(rows)
 
 
 def half(rows: Sequence[Row]) -> Iterator[ReportPart]:
@@ -49,7 +49,13 @@ def half(rows: Sequence[Row]) -> Iterator[ReportPart]:
         "each known one half of the rows have it. Queries are of all labels."
     )
     yield _found(rows)
-    yield setting(list(rows))
+    yield _measured(rows)
+
+
+def _measured(rows: Sequence[Row]) -> str:
+    seeds, asked = {row["seed"] for row in rows}, {row["asked"] for row in rows}
+    machines = "; ".join(sorted({row["machine"] for row in rows}))
+    return f"Mean of {len(seeds)} orderings, {min(asked):,} to {max(asked):,} queries. {machines}."
 
 
 def _found(rows: Sequence[Row]) -> Table:
