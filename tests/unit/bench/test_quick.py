@@ -20,6 +20,7 @@ NAMES = {
     "CLINC150": "clinc150",
     "Caltech-256 CNN": "caltech256-cnn",
     "CIFAR-10 CNN": "cifar10-cnn",
+    "Fashion-MNIST": "fashion-mnist",
     "digits": "digits",
 }
 
@@ -43,6 +44,25 @@ def test_the_table_of_the_readme_is_that_of_the_rows(rows: list[Row]) -> None:
             both = " / ".join(mean(rows, dataset, way, figure) for figure in ("first", "ten"))
             assert cell.replace("*", "") == both, f"{dataset}, {way}"
         assert logistic.replace("*", "") == mean(rows, dataset, "logistic", "first"), dataset
+
+
+def test_the_table_of_the_start_is_that_of_the_rows() -> None:
+    few = [row for row in read_rows([COMMITTED]) if row["protocol"] == "few"]
+    lines = re.findall(r"^\| ([^|,]*) \| (.*?) \|$", text(), re.MULTILINE)
+    table = {NAMES[name]: cells.split(" | ") for name, cells in lines if name in NAMES}
+    assert set(table) == set(NAMES.values())
+    for dataset, cells in table.items():
+        for rows_a_label, part in ((1, cells[:3]), (5, cells[3:])):
+            mine = [row for row in few if row["rows_a_label"] == rows_a_label]
+            for way, cell in zip(("relevance", "cosine"), part, strict=False):
+                both = (mean(mine, dataset, way, figure) for figure in ("first", "ten"))
+                assert cell == " / ".join(both), (dataset, way)
+            told = {
+                name: fmean(row["guessed"][name] for row in mine if row["dataset"] == dataset)
+                for name in ("everhash", "logistic", "means", "nearest")
+            }
+            ours = told.pop("everhash")
+            assert part[2] == f"{ours:.3f}, {max(told.values()):.3f}".replace("0.", ".")
 
 
 def text() -> str:
