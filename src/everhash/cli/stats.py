@@ -138,6 +138,9 @@ def _learning(found: dict[str, Any]) -> list[Row]:
         scored = counted(record["scored_rows"], "row")
         right = f"{100 * record['accuracy']:.1f} %"
         rows.append(("  accuracy", right, f"on {scored}, before they were learned"))
+    if record["accuracy_now"] is not None:
+        now = f"{100 * record['accuracy_now']:.1f} %"
+        rows.append(("  now", now, "on the latest of them, or on learned ones, each left out"))
     return rows
 
 

@@ -58,6 +58,8 @@ def test_create_takes_either_learner_and_stats_name_it(tmp_path: Path, write: Wr
         right = f"{100 * record['accuracy']:.1f} %"
         scored = f"on {record['scored_rows']} rows, before they were learned"
         assert re.search(rf"  accuracy +│ +{right} │ {scored} ", output("stats", path))
+        now = f"{100 * record['accuracy_now']:.1f} %"
+        assert re.search(rf"  now +│ +{now} │ on the latest of them, ", output("stats", path))
         assert f"{record['rows']} rows learned" in output("stats", path)
 
 
