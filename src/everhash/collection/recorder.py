@@ -63,7 +63,7 @@ class Recorder:
         self._places = 0
         self._mapping: FrozenMapping | None = None
         self._stamp = stamp_of(hasher)
-        self._generation = hasher.generation_
+        self._published = publications(hasher)
         self._coder = coder_stamp(index.coder)
         self._cells = index.cells
         self._lost: dict[PartKey, int] = {}
@@ -77,7 +77,7 @@ class Recorder:
         self._places = self._index.arrived
         self._mapping = self._index.coded_by
         self._stamp = stamp_of(self._hasher)
-        self._generation = self._hasher.generation_
+        self._published = publications(self._hasher)
         self._coder = coder_stamp(self._index.coder)
         self._cells = self._index.cells
 
@@ -96,7 +96,7 @@ class Recorder:
         `whole` if the hasher has learned more than the lessons.
         """
         about = change.about
-        published = max(0, self._hasher.generation_ - self._generation)
+        published = max(0, publications(self._hasher) - self._published)
         total = about["lesson_bytes"] + published * (about["model_bytes"] // PUBLICATION)
         for number, lesson in enumerate(lessons):
             total += lesson_bytes(lesson, 0 if number else new, self._hasher)
@@ -318,6 +318,11 @@ class Recorder:
         """Return the parts of a kind that have lost a quarter of their entries."""
         lost = [key for key in self._lost if key.kind == kind and key in change.parts]
         return [key for key in lost if 4 * self._lost[key] >= change.parts[key].rows]
+
+
+def publications(hasher: StreamHasher) -> int:
+    """Return how often the exact learner has solved all labels; 0 for others, which do not."""
+    return hasher.generation_ if getattr(hasher, "learner", None) == "exact" else 0
 
 
 def stamp_of(hasher: StreamHasher) -> tuple[Any, ...]:

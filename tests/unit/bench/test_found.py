@@ -127,10 +127,10 @@ def test_a_part_of_the_rows_is_a_page_too(rows: list[Row]) -> None:
     assert "## No entry has a label" not in report.text(PAGE, rows[:4])
 
 
-def test_the_experiment_asks_for_four_sets_and_every_protocol() -> None:
+def test_the_experiment_asks_for_five_sets_and_every_protocol() -> None:
     tasks = experiment.load("found").tasks()
     assert {(each.dataset, each.protocol) for each in tasks} == {
         (name, protocol)
-        for name in ("clinc150", "caltech256-cnn", "cifar10-cnn", "digits")
-        for protocol in PROTOCOLS
+        for name in ("clinc150", "caltech256-cnn", "cifar10-cnn", "digits", "fashion-mnist")
+        for protocol in (*PROTOCOLS, "few", "half")
     }

@@ -349,7 +349,7 @@ REPORT: dict[str, Any] = {
 
 RECORD: dict[str, Any] = {
     **{"rows": 4, "published_rows": 3, "scored_rows": 2},
-    **{"accuracy": 0.5, "log_loss": 0.25, "temperature": 0.125},
+    **{"accuracy": 0.5, "accuracy_now": 0.75, "log_loss": 0.25, "temperature": 0.125},
 }
 
 
@@ -382,7 +382,9 @@ def test_true_answers_are_believed() -> None:
         assert col.refresh(dry_run=True).seconds == 0.5
 
 
-@pytest.mark.parametrize("told", [None, {**RECORD, "accuracy": None, "log_loss": None}])
+@pytest.mark.parametrize(
+    "told", [None, {**RECORD, "accuracy": None, "accuracy_now": None, "log_loss": None}]
+)
 def test_a_record_may_know_nothing_yet(told: Any) -> None:
     with scripted() as service, remote(service) as col:
         service.answers["/stats"] = answer({"entries": 5, "learned": told})
@@ -422,11 +424,16 @@ def test_untrue_answers_to_changes_are_errors(
 
 FALSE_RECORDS: list[Any] = [
     *([], "x", 7, {}),
-    *({**RECORD, name: None} for name in RECORD if name not in ("accuracy", "log_loss")),
+    *({**RECORD, name: None} for name in RECORD if "accuracy" not in name and name != "log_loss"),
     *({**RECORD, name: -1} for name in RECORD),
     *({**RECORD, name: "1"} for name in RECORD),
     *({**RECORD, name: True} for name in RECORD),
-    *({**RECORD, "accuracy": 1.5}, {**RECORD, "log_loss": 10**400}, {**RECORD, "rows": 0.5}),
+    *(
+        {**RECORD, "accuracy": 1.5},
+        {**RECORD, "accuracy_now": 1.5},
+        {**RECORD, "log_loss": 10**400},
+        {**RECORD, "rows": 0.5},
+    ),
 ]
 
 
