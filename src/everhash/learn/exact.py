@@ -239,7 +239,8 @@ class ExactLearner:
         solution, self.mean = moments.ridge(start, search=search), moments.mean
         self.view, self.published_rows = memory.view, memory.rows
         counts = memory.counts.rows
-        weights = np.zeros((len(self.mean), len(counts)))
+        known, rest = np.flatnonzero(counts), np.flatnonzero(counts == 0)
+        weights = np.zeros((len(self.mean), len(known)))
         self.inverse, self.pool = None, RIDGE_ALONE
         if solution is not None:
             self.inverse, self.penalty = solution.inverse, solution.penalty
@@ -248,19 +249,19 @@ class ExactLearner:
             self.searched_rows = memory.rows if searched else self.searched_rows
             others = self.unlabelled
             hints = None if others is None else hints_of(others.rows, memory, moments)
-            self.pool = make_pool(moments, weights, self.penalty, counts, hints)
+            self.pool = make_pool(moments, weights, self.penalty, counts[known], known, hints)
         self.published.replace(counts.copy())
         self.solved.replace(counts.copy())
         self.helped_by = 0 if self.unlabelled is None else self.unlabelled.met
-        everyone = np.arange(len(counts))
-        scores = self.pool.scores(weights, moments.sums, counts, everyone)
+        scores = self.pool.scores(weights, moments.sums, counts[known], known)
         self.served.publications += 1
-        self.served.serve(everyone, weights, self.mean)
-        self.served.judge(everyone, *scores, self.mean)
-        self.record.calibrate(int(np.count_nonzero(counts)), usual_rows(counts))
+        self.served.forget(rest)
+        self.served.serve(known, weights, self.mean)
+        self.served.judge(known, *scores, self.mean)
+        self.record.calibrate(len(known), usual_rows(counts))
         if solution is not None and isinstance(moments, FewRows) and usual_rows(counts) < HELPING:
-            some = sample(moments, memory.first_rows, counts)
-            right = right_without(moments, solution, self.pool, counts, some)
+            some = sample(moments, memory.first_rows, counts[known])
+            right = right_without(moments, solution, self.pool, counts[known], known, some)
             self.record.replace_latest(len(some), right)
 
     def _center(self) -> None:

@@ -41,7 +41,7 @@ def sample(rows: FewRows, X: NDArray[np.float32], counts: Counts) -> Counts:
 
 
 def right_without(
-    rows: FewRows, solution: Solution, pool: Pool, counts: Counts, some: Counts
+    rows: FewRows, solution: Solution, pool: Pool, counts: Counts, numbers: Counts, some: Counts
 ) -> int:
     """Return how many of some rows, each with one label that others have too, are told right.
 
@@ -50,14 +50,14 @@ def right_without(
         solution: of them.
         pool: made of both.
         counts: (n_labels,) rows of each label.
+        numbers: (n_labels,) the labels' numbers.
         some: numbers of rows.
     """
     labels = rows.only_label[some]
     by_ridge = _ridge(rows, solution, some)
-    by_means = _means(rows, pool, counts, some, labels)
+    by_means = _means(rows, pool, counts, numbers, some, labels)
     scores = by_ridge * (pool.share / pool.ridge_unit)
     scores += (by_means - pool.offset) * ((1 - pool.share) / pool.means_unit)
-    scores[:, counts == 0] = -np.inf
     return int((scores.argmax(axis=1) == labels).sum())
 
 
@@ -69,11 +69,13 @@ def _ridge(rows: FewRows, solution: Solution, some: Counts) -> Doubles:
     return scores
 
 
-def _means(rows: FewRows, pool: Pool, counts: Counts, some: Counts, labels: Counts) -> Doubles:
+def _means(
+    rows: FewRows, pool: Pool, counts: Counts, numbers: Counts, some: Counts, labels: Counts
+) -> Doubles:
     """Return (m, n_labels) scores by class means."""
     assert pool.within is not None  # noqa: S101 - a pool that was solved has it
-    solve, every, each = pool.within.solve, np.arange(len(counts)), np.arange(len(some))
-    means, total = pool.means(rows.sums, counts, every)
+    solve, each = pool.within.solve, np.arange(len(some))
+    means, total = pool.means(rows.sums, counts, numbers)
     own = rows.sums / np.maximum(counts, 1)  # without what rows without a label add
     Z = rows.centred[some].T
     SZ, S_means = solve(Z), solve(means)

@@ -36,10 +36,10 @@ def hints_of(rows: Floats, memory: RowMemory, moments: Moments) -> Hints | None:
         moments: of the others.
     """
     view, counts = memory.view, memory.counts.rows
-    usual = usual_rows(counts)
+    usual, known = usual_rows(counts), np.flatnonzero(counts)
     if len(rows) == 0 or usual >= HELPING:
         return None
-    known, weight = in_order(moments.sums, counts), COUNTS * usual
+    known, weight = known[in_order(moments.sums, counts[known])], COUNTS * usual
     Z = view.of(rows)[:, :-1]
     turned = slice(view.turned)
     totals = memory.totals[known][:, turned] * (weight * view.steps[turned])

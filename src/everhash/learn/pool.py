@@ -104,22 +104,28 @@ RIDGE_ALONE = Pool(1.0, 1.0, 1.0, 0.0, None)
 
 
 def make_pool(
-    rows: Moments, weights: Doubles, penalty: int, counts: Counts, hints: Hints | None
+    rows: Moments,
+    weights: Doubles,
+    penalty: int,
+    counts: Counts,
+    numbers: Counts,
+    hints: Hints | None,
 ) -> Pool:
-    """Return the pool of all labels, of which at least two have rows.
+    """Return the pool of labels that have rows.
 
     Args:
         rows: that were learned.
         weights: (D, n_labels) by ridge.
         penalty: of ridge, a place among `PENALTIES`.
         counts: (n_labels,) rows of each label.
+        numbers: (n_labels,) the labels' numbers.
         hints: rows without a label; None for none.
     """
     known = in_order(rows.sums, counts)
     share = min(0.5, usual_rows(counts) / (2 * EVEN))
     pool = Pool(share, 1.0, 1.0, 0.0, within_of(rows, penalty, counts), hints)
     sums, counted = rows.sums[:, known], counts[known]
-    directions, constants = pool._by_means(sums, counted, known)
+    directions, constants = pool._by_means(sums, counted, numbers[known])
     offset = float(constants.mean())
     own = (directions * sums).sum() + counted @ constants
     return pool._replace(
@@ -135,7 +141,7 @@ def within_of(rows: Moments, penalty: int, counts: Counts) -> Inverse:
 
 
 def in_order(sums: Doubles, counts: Counts) -> Counts:
-    """Return the labels that have rows, in an order that depends on their rows alone.
+    """Return labels that have rows in an order that depends on their rows alone.
 
     Labels are numbered as they came, and numbers that are rounded add up to another last digit in
     another order.
@@ -144,8 +150,7 @@ def in_order(sums: Doubles, counts: Counts) -> Counts:
         sums: (D, n_labels) of each label's rows.
         counts: (n_labels,) how many they are.
     """
-    known = np.flatnonzero(counts)
-    ordered: Counts = known[np.lexsort((*sums[:3, known], counts[known]))]
+    ordered: Counts = np.lexsort((*sums[:3], counts))
     return ordered
 
 

@@ -30,6 +30,9 @@ MORE, SOME = 1.5, 32
 """That of rows without a label, from so many on."""
 NEWER = 1.05
 """That of labels."""
+MANY = 1000
+"""From so many labels on solving them all takes longer than learning rows: it waits until there are
+two more of each, and new labels alone bring no publication."""
 
 
 def until_publication(
@@ -46,12 +49,9 @@ def until_publication(
     """
     n = learner.memory.rows
     few = learner.memory.few is not None and n < FIRST_ROWS
-    growth = min(
-        [
-            options.publish,
-            *(factor for most, factor in OFTEN if few and learner.published_rows < most),
-        ]
-    )
+    growth = _growth(learner, options)
+    if few:
+        growth = min([growth, *(factor for most, factor in OFTEN if learner.published_rows < most)])
     due = max(n + 1, int(np.ceil(learner.published_rows * growth))) - n
     due = _after(counted, min(due, FIRST_ROWS - n) if few else due)
     known = np.flatnonzero(learner.label_counts)
@@ -60,7 +60,7 @@ def until_publication(
         unknown = learner.label_counts[labels] == 0
         new = np.sort(np.unique(labels[unknown], return_index=True)[1])
         more = max(1, _labels_next(learner) - len(known))
-        if more <= len(new):
+        if more <= len(new) and _published_labels(learner) < MANY:
             due = min(due, int(rows[unknown][new[more - 1]]) + 1)
     if learner.inverse is None and len(known) < 2 and len(labels):
         # there was nothing to tell apart; a second label changes that
@@ -78,7 +78,20 @@ def may_publish(learner: ExactLearner, n: int, options: Options) -> bool:
         met = learner.unlabelled.met + n
         if met >= _helped_next(learner) or known + n >= _labels_next(learner):
             return True
-    return learner.memory.rows + n >= int(np.ceil(learner.published_rows * options.publish))
+    growth = _growth(learner, options)
+    return learner.memory.rows + n >= int(np.ceil(learner.published_rows * growth))
+
+
+def _growth(learner: ExactLearner, options: Options) -> float:
+    """Return the factor by which rows grow from one publication to the next."""
+    labels = _published_labels(learner)
+    if labels < MANY:
+        return options.publish
+    return max(options.publish, 1 + 2 * labels / learner.published_rows)
+
+
+def _published_labels(learner: ExactLearner) -> int:
+    return int(np.count_nonzero(learner.published.rows))
 
 
 def _is_helped(learner: ExactLearner) -> bool:
@@ -94,7 +107,7 @@ def _helped_next(learner: ExactLearner) -> int:
 
 def _labels_next(learner: ExactLearner) -> int:
     """Return the labels with rows at which all are solved again."""
-    known = int(np.count_nonzero(learner.published.rows))
+    known = _published_labels(learner)
     return max(known + 1, int(np.ceil(NEWER * known)))
 
 

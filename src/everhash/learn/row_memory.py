@@ -147,18 +147,24 @@ class RowMemory:
         return Q
 
     def moments(self) -> Moments:
-        """Return what all labels are solved from."""
-        steps, counts, n = self.view.steps, self.counts.rows, self.rows
+        """Return what all labels that have rows are solved from, in order of their numbers.
+
+        A batch names labels before their first rows come; they must not be seen, as BLAS rounds
+        otherwise for other shapes.
+        """
+        known = np.flatnonzero(self.counts.rows)
+        steps, counts, n = self.view.steps, self.counts.rows[known], self.rows
         if self.sums is None:
             few = self._few
-            return FewRows(self.total_up() * steps, few.rows.rows, few.labels.rows, len(counts))
+            labels = np.searchsorted(known, few.labels.rows)
+            return FewRows(self.total_up() * steps, few.rows.rows, labels, len(known))
         total = self.sums.total
         mean = steps * total / max(n, 1)
         gram = self.sums.gram - np.outer(total, total / max(n, 1)).T  # .T for Fortran's order
         gram *= steps
         gram *= steps[:, None]
-        labels = (self.sums.labels.rows * steps - counts[:, None] * mean).T
-        return ManyRows(gram, labels, mean, counts.copy(), n)
+        sums = (self.sums.labels.rows[known] * steps - counts[:, None] * mean).T
+        return ManyRows(gram, sums, mean, counts, n)
 
     @property
     def first_rows(self) -> Floats:

@@ -85,6 +85,16 @@ class ServedFunctions:
         for cycle in np.unique(labels // self._rho).tolist():
             self.compose(cycle)
 
+    def forget(self, labels: Counts) -> None:
+        """Serve nothing for labels that have no rows."""
+        self.classifiers.rows[labels] = 0
+        self.pooled.rows[labels] = 0
+        self.known.rows[labels] = False
+        self.moved.rows[labels] = True
+        self._unknown = None
+        for cycle in np.unique(labels // self._rho).tolist():
+            self.compose(cycle)
+
     def judge(self, labels: Counts, scores: Doubles, constants: Doubles, mean: Doubles) -> None:
         """Serve what says how likely labels are: what `Pool.scores` gives for them."""
         self._set(self.pooled.rows, labels, scores, constants, mean)
